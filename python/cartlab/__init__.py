@@ -1,0 +1,1 @@
+"""Measure two git revisions against each other and keep only proven speed-ups."""

@@ -1,0 +1,1 @@
+"""NES games for reinforcement learning."""

@@ -1,15 +1,26 @@
-# One command a wish; `make help` lists them. CI runs the same ones.
+# One command a wish; `make help` lists them. CI (.ci/run) runs the same ones.
 PY := .venv/bin/python
 SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# One interpreter for every cargo call that sees PyO3, so that none of them rebuilds it for another.
+export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 
-.PHONY: help setup build
+NEXTEST := $(shell command -v cargo-nextest)
+RUST_TEST := $(if $(NEXTEST),cargo nextest run --no-tests=pass,cargo test --no-fail-fast)
+
+.PHONY: help setup build demo test test-rust test-python ci bench benchmark lint format clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 # The stamp is written last: an interrupted installation starts over.
-.venv/.stamp: requirements.lock pyproject.toml
+.venv/.stamp: requirements.lock
+	@python3 -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 10))' || \
+	  { echo "make setup needs Python 3.10 or newer with venv (Debian: apt-get install python3-venv)" >&2; exit 1; }
+	@command -v cargo >/dev/null || \
+	  { echo "make setup needs Rust 1.85 or newer with cargo on the PATH (https://rustup.rs)" >&2; exit 1; }
 	python3 -m venv .venv
 	$(PY) -m pip install -q -r requirements.lock
 	touch $@
@@ -17,4 +28,44 @@ help: ## List the commands
 setup: .venv/.stamp build ## Create .venv with every tool and build the native module into it
 
 build: .venv/.stamp ## Build the native module of the working tree
-	$(PY) -m maturin develop --release -q
+	@$(PY) -m maturin develop --release -q >/dev/null
+
+# A verdict of any kind is a success here; what stopped the measurement (exit codes 1, 2, 14-16, 19-) is not.
+demo: setup ## Measure HEAD~1 against HEAD and print the verdict and where its ledger is
+	@base=HEAD; ! git rev-parse -q --verify 'HEAD~1^{commit}' >/dev/null || base=HEAD~1; \
+	code=0; $(PY) scripts/autoresearch.py screen $$base HEAD || code=$$?; \
+	case $$code in 0|10|11|12|13|17|18) ;; *) exit $$code ;; esac
+
+test: test-rust test-python ## Run every test, Rust and Python
+
+test-rust: .venv/.stamp
+	$(RUST_TEST)
+
+test-python: setup
+	$(PY) -m pytest tests/python
+
+lint: .venv/.stamp ## Formatting, clippy, ruff, types, the import rules; warnings are errors
+	cargo fmt --check
+	cargo clippy --all-targets --all-features --quiet -- -D warnings
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	$(PY) -m mypy python
+	$(PY) -m pytest tests/python/test_layers.py
+
+format: .venv/.stamp ## Rewrite the sources as the formatters want them
+	cargo fmt
+	$(PY) -m ruff check --fix
+	$(PY) -m ruff format
+
+ci: ## What CI runs: lint, the game's bytes, every test, the wheel
+	.ci/run
+
+bench: setup ## Micro-benchmarks: step, observe, snapshot, `next` (pytest-benchmark)
+	$(PY) -m pytest tests/bench --benchmark-only --benchmark-columns=min,median,iqr,rounds
+
+benchmark: setup ## Environment steps per second on the canonical workload (learning, not evidence)
+	$(PY) scripts/benchmark_sps.py
+
+clean: ## Remove everything that was built or installed here
+	rm -rf target dist .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	find python scripts tests -name __pycache__ -prune -exec rm -rf {} +

@@ -2,4 +2,6 @@
 
 #[cfg(feature = "python")]
 #[pyo3::pymodule]
-fn _native(_m: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> { Ok(()) }
+fn _native(m: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+    pyo3::types::PyModuleMethods::add(m, "__version__", env!("CARGO_PKG_VERSION"))
+}

@@ -120,6 +120,38 @@ DECISIONS = (
 PHASES = ("orient", "diagnose", "prototype", "screen", "acceptance", "record", "pause")
 
 
+class Policy(NamedTuple):
+    """Every number that a verdict depends on (MEASUREMENT.md section 3). Ratios are candidate / baseline
+    speed.
+    """
+
+    name: str = "anytime"
+    version: int = 1
+    alpha: float = 0.01  # each bound errs at most this often, at any stopping time
+    guard: float = 1.01  # below this a gain is not worth its commit; a calibration's floor may raise it
+    margin: float = 1.03  # a full keep
+    promote: float = 1.01  # screen: Hodges-Lehmann at least this and ...
+    promote_share: tuple[int, int] = (5, 6)  # ... at least this share of the blocks positive
+    demote: float = 1.0  # screen: Hodges-Lehmann below this and ...
+    demote_share: tuple[int, int] = (1, 3)  # ... at most this share positive
+    min_blocks: int = 8  # no bound from fewer
+    max_dropped: float = 0.3  # more dropped than this share makes a run busy_invalid
+    sign_bets: tuple[float, ...] = (0.4, 0.7, 0.95)
+    tanh_cap: float = 0.99
+    tanh_bets: tuple[float, ...] = (0.8, 1.8)
+    first_blocks: int = 3  # the tanh bettors know no scale yet and stake on the sign:
+    first_stakes: tuple[float, ...] = (0.66, 0.95)
+    grid: tuple[int, int] = (500, 2000)  # r0 = i / 1000 for i in this range, both ends included
+
+    @property
+    def hash(self) -> str:
+        """sha256 of all numbers above."""
+        return digest_of(self._asdict())
+
+
+POLICY = Policy()
+
+
 # --- stored values --------------------------------------------------------------------------------
 
 

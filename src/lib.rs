@@ -1,4 +1,8 @@
 //! Rollcart runs NES cartridges for reinforcement learning.
+//!
+//! `emulator` is the console.
+
+pub mod emulator;
 
 #[cfg(feature = "python")]
 #[pyo3::pymodule]

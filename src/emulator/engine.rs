@@ -1,0 +1,148 @@
+//! The contract that every engine meets.
+//!
+//! An engine is one console with one cartridge in it. Engines of the same cartridge, options, state and buttons
+//! are equal in every exported field and drawn frame.
+
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use super::cart::Cartridge;
+use super::nes::{Buttons, ConsoleState};
+
+pub const FRAME_WIDTH: usize = 256;
+pub const FRAME_HEIGHT: usize = 240;
+
+/// What can be chosen when an engine is made. Switches never change what the console does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineOptions {
+    /// What RAM and work RAM are filled with at power-on.
+    pub ram_fill: u8,
+    /// Pass over whole turns of a loop that only waits for an event.
+    pub idle_skip: bool,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self { ram_fill: 0xFF, idle_skip: true }
+    }
+}
+
+/// Which button on the console is pressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResetKind {
+    /// Power off and on: everything is as after `new`.
+    Hard,
+    /// The reset button: memories and most registers stay.
+    Soft,
+}
+
+/// Whether a frame's picture is wanted. The console does the same either way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Draw {
+    Skip,
+    Picture,
+}
+
+/// A picture: 240 rows of 256 palette indices (0-63), and the emphasis bits of each line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Row by row; grey scale is already applied to the indices.
+    pub pixels: Box<[u8; FRAME_WIDTH * FRAME_HEIGHT]>,
+    /// Bits 7-5 of $2001 at the end of each line, shifted down to 0-7: red 1, green 2, blue 4.
+    pub emphasis: [u8; FRAME_HEIGHT],
+}
+
+impl Frame {
+    /// The frame before the first one: zeros.
+    ///
+    /// # Panics
+    /// Never: the slice has the array's length.
+    #[must_use]
+    pub fn blank() -> Self {
+        let pixels = vec![0; FRAME_WIDTH * FRAME_HEIGHT].into_boxed_slice();
+        Self { pixels: pixels.try_into().expect("the length is the array's"), emphasis: [0; FRAME_HEIGHT] }
+    }
+
+    /// The 256 palette indices of a line.
+    #[must_use]
+    pub fn row(&self, line: usize) -> &[u8] {
+        &self.pixels[line * FRAME_WIDTH..(line + 1) * FRAME_WIDTH]
+    }
+}
+
+/// The CPU's registers, for showing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuRegisters {
+    pub pc: u16,
+    pub a: u8,
+    pub x: u8,
+    pub y: u8,
+    pub s: u8,
+    /// Bit 5 set, bit 4 clear.
+    pub p: u8,
+    /// CPU cycles since power-on.
+    pub cycles: u64,
+}
+
+/// Why an engine could not do what was asked.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum EngineError {
+    #[error("${addr:04X} cannot be written from outside, expected $0000-$07FF or the board's RAM in $6000-$7FFF")]
+    NotWritable { addr: u16 },
+    #[error("{field} of the state is {found}, expected {expected}; load a state that was saved with this ROM")]
+    BadState { field: &'static str, found: u64, expected: String },
+}
+
+/// One console.
+pub trait Engine: Sized + Send {
+    /// A console that was just switched on; no frame has run.
+    ///
+    /// # Errors
+    /// When this engine cannot run the cartridge.
+    fn new(cart: Arc<Cartridge>, options: &EngineOptions) -> Result<Self, EngineError>;
+
+    /// Presses reset, or power-cycles. Runs no frame; a hard reset also clears the frame and its count.
+    fn reset(&mut self, kind: ResetKind);
+
+    /// Runs from this instruction boundary to the first one at or after the next start of line 240, with these
+    /// buttons held on the two pads.
+    fn run_frame(&mut self, pads: [Buttons; 2], draw: Draw);
+
+    /// The picture of the last frame that was drawn.
+    fn frame(&self) -> &Frame;
+
+    /// Frames run since power-on, or as loaded.
+    fn frame_count(&self) -> u64;
+
+    fn cpu(&self) -> CpuRegisters;
+
+    fn ram(&self) -> &[u8; 2048];
+
+    /// The 8 KiB at $6000, if the board has them. Borrowed: an engine may keep untouched work RAM in common.
+    fn work_ram(&self) -> Option<&[u8]>;
+
+    /// Name tables: 2,048 bytes, or 4,096 with four screens.
+    fn vram(&self) -> &[u8];
+
+    fn oam(&self) -> &[u8; 256];
+
+    fn palette_ram(&self) -> &[u8; 32];
+
+    /// Memory as the CPU would read it, without side effects: $2000-$401F give the open bus.
+    fn peek(&self, addr: u16) -> u8;
+
+    /// Changes RAM ($0000-$07FF) or work RAM ($6000-$7FFF).
+    ///
+    /// # Errors
+    /// `NotWritable` elsewhere.
+    fn poke(&mut self, addr: u16, value: u8) -> Result<(), EngineError>;
+
+    fn export(&self) -> ConsoleState;
+
+    /// Takes over a state; the frame stays as it is until the next one is drawn.
+    ///
+    /// # Errors
+    /// `BadState` when the state does not fit this cartridge; nothing has changed then.
+    fn import(&mut self, state: &ConsoleState) -> Result<(), EngineError>;
+}

@@ -1,0 +1,11 @@
+//! Facts about the console that all engines share, and no behaviour: opcodes, timing, colours, buttons, and
+//! the whole state as plain data with its codec. Imports no other room.
+
+mod buttons;
+pub mod codec;
+pub mod plain;
+pub mod state;
+pub mod timing;
+
+pub use buttons::Buttons;
+pub use state::ConsoleState;

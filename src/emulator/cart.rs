@@ -22,7 +22,9 @@ const CHR_UNIT: usize = 0x2000;
 /// Why bytes are not a cartridge that can be played.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CartError {
-    #[error("not a NES ROM: expected it to start with NES\\x1A, found {found:02X?}; use an iNES or NES 2.0 file (.nes)")]
+    #[error(
+        "not a NES ROM: expected it to start with NES\\x1A, found {found:02X?}; use an iNES or NES 2.0 file (.nes)"
+    )]
     NotARom { found: Vec<u8> },
     #[error("not a NES ROM but {what}")]
     OtherFile { what: &'static str },

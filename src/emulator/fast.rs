@@ -15,7 +15,7 @@ pub struct Fast {
     frame: Frame,
 }
 
-fn power_on(cart: &Cartridge, options: &EngineOptions) -> ConsoleState {
+fn power_on(cart: &Cartridge, options: EngineOptions) -> ConsoleState {
     ConsoleState {
         frame_count: 0,
         cpu: CpuState { s: 0xFD, p: 0x24, cycles: timing::RESET_CYCLES, ..CpuState::default() },
@@ -52,13 +52,13 @@ fn power_on(cart: &Cartridge, options: &EngineOptions) -> ConsoleState {
 
 impl Engine for Fast {
     fn new(cart: Arc<Cartridge>, options: &EngineOptions) -> Result<Self, EngineError> {
-        let state = power_on(&cart, options);
+        let state = power_on(&cart, *options);
         Ok(Self { cart, options: *options, state, frame: Frame::blank() })
     }
 
     fn reset(&mut self, kind: ResetKind) {
         if kind == ResetKind::Hard {
-            self.state = power_on(&self.cart, &self.options);
+            self.state = power_on(&self.cart, self.options);
             self.frame = Frame::blank();
         }
     }

@@ -75,7 +75,7 @@ fn bad_files_are_told_apart() {
     assert_eq!(Cartridge::parse(b"").unwrap_err(), CartError::NotARom { found: vec![] });
     assert!(message(b"hello, world").contains("expected it to start with NES"));
     assert!(message(b"PK\x03\x04....").contains("zip archive"));
-    assert_eq!(Cartridge::parse(&[0xEA; 32 * KIB]).unwrap_err(), CartError::Headerless { bytes: 32 * KIB });
+    assert_eq!(Cartridge::parse(&vec![0xEA; 32 * KIB]).unwrap_err(), CartError::Headerless { bytes: 32 * KIB });
     assert_eq!(Cartridge::parse(b"NES\x1A\x02").unwrap_err(), CartError::Truncated { expected: 16, found: 5 });
     let cut = &rom(&[2, 1])[..20_000];
     assert_eq!(Cartridge::parse(cut).unwrap_err(), CartError::Truncated { expected: 40_976, found: 20_000 });

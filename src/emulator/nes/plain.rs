@@ -128,7 +128,9 @@ fn slice_difference<T: Plain>(ours: &[T], theirs: &[T]) -> Option<String> {
 
 impl<T: Plain + Copy + Default, const N: usize> Plain for [T; N] {
     fn put(&self, out: &mut Vec<u8>) {
-        self.iter().for_each(|value| value.put(out));
+        for value in self {
+            value.put(out);
+        }
     }
 
     fn get(from: &mut Reader) -> Result<Self, PlainError> {
@@ -207,19 +209,24 @@ pub(crate) use plain_data;
 mod tests {
     use super::{Plain, PlainError, Reader};
 
-    plain_data! {
-        #[derive(Copy, Default)]
-        pub struct Inner {
-            pub word: u16,
-            pub flag: bool,
-        }
+    // The macro declares for other rooms, hence `pub`.
+    #[allow(unreachable_pub)]
+    mod declared {
+        super::plain_data! {
+            #[derive(Copy, Default)]
+            pub struct Inner {
+                pub word: u16,
+                pub flag: bool,
+            }
 
-        pub struct Outer {
-            pub inner: [Inner; 2],
-            pub bytes: Vec<u8>,
-            pub page: Option<u8>,
+            pub struct Outer {
+                pub inner: [Inner; 2],
+                pub bytes: Vec<u8>,
+                pub page: Option<u8>,
+            }
         }
     }
+    use declared::{Inner, Outer};
 
     fn outer() -> Outer {
         let inner = [Inner { word: 0x1234, flag: true }, Inner::default()];

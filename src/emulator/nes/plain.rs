@@ -212,7 +212,7 @@ mod tests {
     // The macro declares for other rooms, hence `pub`.
     #[allow(unreachable_pub)]
     mod declared {
-        super::plain_data! {
+        plain_data! {
             #[derive(Copy, Default)]
             pub struct Inner {
                 pub word: u16,

@@ -1,0 +1,107 @@
+"""Steps per second of one or more sides of the same workload, timed in turns, and the report of it.
+
+A side is anything that steps a batch. Sides take turns in mirrored order (A B, B A, ...), the idle one
+parked, so that a machine that slows down or speeds up does so for all of them. A rate is lanes x batch steps
+/ wall time. What comes out is for learning: evidence of a speed-up needs cartlab's blocks.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+EVIDENCE = "evidence: learning"
+REBUILD = ".venv/bin/python -m maturin develop --release"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One environment under test: `step()` moves every lane by one step, with fresh actions."""
+
+    name: str
+    lanes: int
+    step: Callable[[], None]
+    close: Callable[[], None]
+    note: str = ""
+
+
+def timed(side: Side, seconds: float) -> float:
+    """Environment steps per second over at least `seconds`."""
+    start, steps = time.perf_counter(), 0
+    while (spent := time.perf_counter() - start) < seconds:
+        for _ in range(8):
+            side.step()
+        steps += 8
+    return side.lanes * steps / spent
+
+
+def in_turns(
+    sides: Sequence[Side], seconds: float, repeats: int, warm_up: float = 0.5
+) -> dict[str, list[float]]:
+    """The rates of `repeats` turns of each side."""
+    rates: dict[str, list[float]] = {side.name: [] for side in sides}
+    for side in sides:
+        timed(side, warm_up)
+    for turn in range(repeats):
+        for side in sides if turn % 2 == 0 else list(reversed(sides)):
+            rates[side.name].append(timed(side, seconds))
+    return rates
+
+
+def report(sides: Sequence[Side], rates: dict[str, list[float]], workload: dict[str, Any]) -> dict[str, Any]:
+    """One JSON object: medians and spreads, and each side's ratio of the first side to it."""
+    first = sides[0]
+    rows = {}
+    for side in sides:
+        values = rates[side.name]
+        rows[side.name] = {
+            "env_steps_per_sec": statistics.median(values),
+            "frames_per_sec": statistics.median(values) * workload["frame_skip"],
+            "lowest": min(values),
+            "highest": max(values),
+            "turns": len(values),
+            "note": side.note,
+        }
+    ratios = {}
+    for side in sides[1:]:
+        pairs = [a / b for a, b in zip(rates[first.name], rates[side.name], strict=True)]
+        medians = [statistics.median(rates[s.name]) for s in (first, side)]
+        ratios[side.name] = {
+            "ratio_of_medians": medians[0] / medians[1],
+            "median_of_turn_ratios": statistics.median(pairs),
+        }
+    return {
+        "schema": 1,
+        "evidence": "learning",
+        "env_steps_per_sec": rows[first.name]["env_steps_per_sec"],
+        "workload": workload,
+        "sides": rows,
+        "ratios": ratios,
+    }
+
+
+def lines(result: dict[str, Any]) -> list[str]:
+    """The report for people."""
+    out = []
+    for name, row in result["sides"].items():
+        spread = f"{row['lowest']:,.0f} to {row['highest']:,.0f} over {row['turns']} turns"
+        out.append(f"{name:13} {row['env_steps_per_sec']:>12,.0f} env steps/s  ({spread})")
+        if row["note"]:
+            out.append(f"{'':13} {row['note']}")
+    for name, ratio in result["ratios"].items():
+        by_turn = f"{ratio['median_of_turn_ratios']:.1f} by turns"
+        out.append(f"ratio to {name}: {ratio['ratio_of_medians']:.1f} (of medians; {by_turn})")
+    out.append(EVIDENCE)
+    return out
+
+
+def stale_module(native: Path, sources: Path) -> bool:
+    """Whether the native module is older than a source of the checkout it lies in (False outside one)."""
+    if not (sources / "Cargo.toml").is_file():
+        return False
+    files = [sources / "Cargo.toml", sources / "Cargo.lock", *(sources / "src").rglob("*.rs")]
+    return any(f.stat().st_mtime > native.stat().st_mtime for f in files if f.exists())

@@ -1,0 +1,66 @@
+"""Measuring two builds: equality first, then blocks.
+
+    verify_equal(plan, base, cand, repo=...)             -> Equality, naming the first difference
+    run_block(plan, index, coin, base, cand, repo=...)   -> model.Block
+    harness_hash(repo, workload)                         -> what measures, as one digest
+
+`repo` is the controller's own checkout: the adapter that `workload.command` names is read there, never from a ref.
+Errors: WorkerCrashed, WorkerTimeout, Tampered, BehaviourChanged, MetricError, BadInput of cartlab.errors. This
+package measures and compares; it knows no tier, no bound and no verdict.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from cartlab.errors import BadInput
+from cartlab.measure import blocks, equality, worker
+from cartlab.measure.equality import Equality
+from cartlab.measure.schedule import draw_coin
+from cartlab.model import Block, Build, Plan, Workload
+
+__all__ = ["Equality", "draw_coin", "harness_hash", "run_block", "verify_equal"]
+
+
+def adapter_of(repo: Path, workload: Workload) -> Path:
+    """The adapter file of a "slices" workload in the controller's checkout."""
+    path = (repo / workload.command).resolve()
+    if not path.is_file():
+        raise BadInput(
+            f"workload {workload.name} must name an adapter file in this checkout; {workload.command} is none",
+            "correct `command` in autoresearch.toml",
+        )
+    return path
+
+
+def harness_files(repo: Path, workload: Workload) -> list[Path]:
+    """Every file that takes part in measuring: the slice server, this package, and for "slices" the adapter with
+    the files beside it that begin with its name (its tables).
+    """
+    own = [worker.SERVER, *sorted(Path(__file__).resolve().parent.glob("*.py"))]
+    if workload.kind != "slices":
+        return own
+    adapter = adapter_of(repo, workload)
+    beside = sorted(p for p in adapter.parent.glob(f"{adapter.stem}*") if p.is_file())
+    return own + beside
+
+
+def harness_hash(repo: Path, workload: Workload) -> str:
+    """sha256 over the names and bytes of the harness files; blocks of two harnesses are never pooled."""
+    digest = hashlib.sha256()
+    for path in harness_files(repo, workload):
+        content = path.read_bytes()
+        digest.update(f"{path.name}:{len(content)}:".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def verify_equal(plan: Plan, base: Build, cand: Build, *, repo: Path) -> Equality:
+    """Do both builds do the same work? Measures nothing; equal trees are compared like any others."""
+    return equality.run(plan, {"base": base, "cand": cand}, adapter_of(repo, plan.workload))
+
+
+def run_block(plan: Plan, index: int, coin: int, base: Build, cand: Build, *, repo: Path) -> Block:
+    """Measure block `index` of the plan, `coin` drawn before it with draw_coin(); takes about 2-5 s at 50 slices."""
+    return blocks.run(plan, index, coin, {"base": base, "cand": cand}, adapter_of(repo, plan.workload))

@@ -1,0 +1,77 @@
+"""Process hygiene: workers live in their own session, carry a mark, and are gone when we say so.
+
+A build that leaves a process behind would steal time from the other side's slices. Every worker therefore starts
+in its own session with a random mark in its environment, which its children inherit; where the system has /proc, a
+child that left the process group is still found by that mark. Deciding what a leftover means is the caller's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+MARK = "CARTLAB_WORKER"
+TERM_GRACE_S = 1.0
+_POLL_S = 0.01
+
+
+def waited_ns(pid: int) -> int:
+    """How long the main thread of `pid` has been runnable without a processor, as the kernel counts it (0 where it
+    does not tell).
+    """
+    try:
+        return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_bytes().split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def marked(mark: str) -> list[int]:
+    """Process ids that carry the mark and still run (zombies do not); empty where there is no /proc."""
+    wanted = f"{MARK}={mark}".encode()
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if wanted in (entry / "environ").read_bytes().split(b"\0") and _runs(entry):
+                found.append(int(entry.name))
+    return sorted(found)
+
+
+def _runs(entry: Path) -> bool:
+    state = (entry / "stat").read_bytes().rpartition(b") ")[2][:1]
+    return state not in (b"Z", b"X")
+
+
+def _signal_all(process: subprocess.Popen[bytes], mark: str, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+    for pid in marked(mark):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def leftovers(process: subprocess.Popen[bytes], mark: str, grace_s: float = TERM_GRACE_S) -> int:
+    """How many processes outlive an ended worker: counted after `grace_s`, then killed."""
+    deadline = time.monotonic() + grace_s
+    while (left := len(marked(mark))) and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+    if left:
+        _signal_all(process, mark, signal.SIGKILL)
+    return left
+
+
+def end(process: subprocess.Popen[bytes], mark: str) -> None:
+    """TERM to the worker's group and to everything marked, KILL after a second; returns when all are gone."""
+    if process.poll() is None:
+        # A stopped process acts on TERM only once it goes on.
+        _signal_all(process, mark, signal.SIGTERM)
+        _signal_all(process, mark, signal.SIGCONT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(TERM_GRACE_S)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    leftovers(process, mark, 0.0)

@@ -1,0 +1,199 @@
+"""One worker: a slice server process for one side, driven under time limits.
+
+The parent's own clock runs around every request, so that a worker whose clock was bent is seen. The worker gets a
+small environment of its own: a private home and temporary folder, padding of a drawn length (the size of the
+environment moves the stack), and an allocator told not to give memory back between slices (page faults are the
+largest noise of a workload that keeps its outputs).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cartlab.errors import BadInput, Tampered, WorkerCrashed, WorkerTimeout
+from cartlab.measure import processes
+from cartlab.model import Build, Workload
+
+SERVER = Path(__file__).resolve().parent.parent / "slice_server.py"
+
+# Seconds that one request may take. `run` is per request: a slice aims at tens of milliseconds.
+LIMITS_S: Mapping[str, float] = {"open": 120.0, "run": 60.0, "digest": 60.0, "verify": 600.0, "close": 10.0}
+
+_PASSED_ON = ("PATH", "LANG", "LD_LIBRARY_PATH", "SYSTEMROOT")
+_ALLOCATOR = {
+    "MALLOC_MMAP_THRESHOLD_": "1073741824",
+    "MALLOC_TRIM_THRESHOLD_": "17179869184",
+    "MALLOC_TOP_PAD_": "67108864",
+}
+_TAIL = 4000
+
+
+def environment(scratch: Path, mark: str, pad: int) -> dict[str, str]:
+    """What a worker sees of the machine: the same for both sides but for the mark and the padding."""
+    kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    own = {"HOME": str(scratch), "TMPDIR": str(scratch), processes.MARK: mark, "CARTLAB_PAD": "x" * pad}
+    return kept | _ALLOCATOR | own
+
+
+class Worker:
+    """A running slice server. Use as a context manager: leaving it ends the process and its children."""
+
+    def __init__(self, side: str, build: Build, adapter: Path, pad: int = 0, limits: Mapping[str, float] = LIMITS_S):
+        """side: "baseline" or "candidate", for messages; adapter: the controller's own file; pad: bytes."""
+        self.side = side
+        self.build = build
+        self.limits = limits
+        self.elapsed_ns = 0
+        self.waited_ns = 0
+        self._mark = secrets.token_hex(8)
+        self._buffer = b""
+        self._scratch = Path(tempfile.mkdtemp(prefix="cartlab-"))
+        with (self._scratch / "stderr").open("wb") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-B", str(SERVER), str(adapter), build.path],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=environment(self._scratch, self._mark, pad),
+                cwd=self._scratch,
+                start_new_session=True,
+            )
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    @property
+    def pid(self) -> int:
+        """Process id of the slice server."""
+        return self._process.pid
+
+    def open(self, workload: Workload, seed: int, layout_seed: int) -> None:
+        """Load the build; Tampered where the native module in use is not the one that was built."""
+        body = {"name": workload.name, "params": dict(workload.params)}
+        answer = self.ask("open", workload=body, seed=seed, layout_seed=layout_seed)
+        if answer.get("build") != self.build.artifact_sha256:
+            raise Tampered(
+                f"the {self.side}'s native module must have digest {self.build.artifact_sha256[:12]}; "
+                f"the worker loaded {str(answer.get('build'))[:12]}",
+                "something changed the cached build after it was made; remove it and build again",
+            )
+
+    def run(self, steps: int) -> tuple[int, int]:
+        """Time `steps` steps: (wall ns, process CPU ns) by the worker. `elapsed_ns` then holds the parent's time of
+        the request, `waited_ns` how much of that the two processes waited for a processor, by the kernel's count.
+        """
+        waited = self._waited()
+        answer = self.ask("run", steps=steps)
+        self.waited_ns = self._waited() - waited
+        return int(answer["ns"]), int(answer["cpu_ns"])
+
+    def _waited(self) -> int:
+        return processes.waited_ns(os.getpid()) + processes.waited_ns(self.pid)
+
+    def ask(self, op: str, **fields: Any) -> dict[str, Any]:
+        """One request and its answer. Raises WorkerTimeout, WorkerCrashed, or BadInput for a refused workload."""
+        self.send(op, **fields)
+        return self.receive(op)
+
+    def send(self, op: str, **fields: Any) -> None:
+        """Write a request; the parent's clock starts."""
+        assert self._process.stdin is not None
+        line = json.dumps({"op": op, **fields}).encode() + b"\n"
+        self._sent = time.perf_counter_ns()
+        try:
+            self._process.stdin.write(line)
+            self._process.stdin.flush()
+        except (BrokenPipeError, OSError):
+            raise self._crashed(op) from None
+
+    def receive(self, op: str) -> dict[str, Any]:
+        """Read the answer to `op`; the parent's clock stops."""
+        line = self._line(op)
+        self.elapsed_ns = time.perf_counter_ns() - self._sent
+        try:
+            answer = json.loads(line)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise WorkerCrashed(f"the {self.side}'s worker must answer {op} in JSON; found {line[:80]!r}")
+        if "error" in answer:
+            failed = BadInput if answer.get("bad_input") else WorkerCrashed
+            raise failed(
+                f"the {self.side}'s worker failed in {op}: {answer['error']}",
+                details={"side": self.side, "op": op, "trace": answer.get("trace", ""), "stderr": self.stderr_tail()},
+            )
+        return answer
+
+    def close(self) -> int:
+        """Ask the worker to end; returns how many processes it left behind (they are killed)."""
+        with contextlib.suppress(WorkerCrashed):
+            self.send("close")
+        try:
+            self._process.wait(self.limits["close"])
+        except subprocess.TimeoutExpired:
+            raise self._timed_out("close") from None
+        return processes.leftovers(self._process, self._mark)
+
+    def kill(self) -> None:
+        """End the process and everything it started, whatever state it is in, and remove its folder."""
+        processes.end(self._process, self._mark)
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def stderr_tail(self) -> str:
+        """The end of what the worker printed."""
+        try:
+            return (self._scratch / "stderr").read_bytes()[-_TAIL:].decode(errors="replace")
+        except OSError:
+            return ""
+
+    def _line(self, op: str) -> bytes:
+        assert self._process.stdout is not None
+        fd = self._process.stdout.fileno()
+        deadline = time.monotonic() + self.limits[op]
+        while b"\n" not in self._buffer:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([fd], [], [], left)[0]:
+                raise self._timed_out(op)
+            chunk = os.read(fd, 65536)
+            if not chunk:
+                raise self._crashed(op)
+            self._buffer += chunk
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line
+
+    def _crashed(self, op: str) -> WorkerCrashed:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(1.0)
+        code = self._process.poll()
+        how = f"with signal {-code}" if code is not None and code < 0 else f"with exit code {code}"
+        return WorkerCrashed(
+            f"the {self.side}'s worker ended {how} during {op}",
+            "run `explain` on the attempt for what it printed",
+            details={"side": self.side, "op": op, "returncode": code, "stderr": self.stderr_tail()},
+        )
+
+    def _timed_out(self, op: str) -> WorkerTimeout:
+        details = {"side": self.side, "op": op, "stderr": self.stderr_tail()}
+        self.kill()
+        return WorkerTimeout(
+            f"the {self.side}'s worker must answer {op} within {self.limits[op]:g} s; it was killed", details=details
+        )

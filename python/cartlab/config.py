@@ -1,21 +1,23 @@
 """autoresearch.toml: what cartlab knows about a repository, read once and checked.
 
-Contract: the last lines of MEASUREMENT.md section 6. Every key is a row of the tables below; a key that is in no
-table is an error, and so is a value of another type. Paths are globs relative to the repository's top; commands are
-one shell line each. What the values mean is the business of sources, measure and checks.
+Contract: the last lines of MEASUREMENT.md section 6. Every key is a row of the tables below; a key that is
+in no table is an error, and so is a value of another type. Paths are globs relative to the repository's
+top; commands are one shell line each. What the values mean is the business of sources, measure and checks.
 """
 
 from __future__ import annotations
 
 import difflib
+import importlib
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cartlab.errors import BadInput
-from cartlab.model import Workload, digest_of
+from cartlab.model import Workload
 
 FILE = "autoresearch.toml"
 KINDS = ("slices", "command", "pytest-benchmark")
@@ -23,14 +25,16 @@ DIRECTIONS = ("higher", "lower")
 
 _REQUIRED = object()
 
+Keys = Mapping[str, tuple[type, Any]]
+
 
 @dataclass(frozen=True)
 class BuildSpec:
     """How a source tree becomes a package.
 
     command runs in the exported tree with CARTLAB_BUILD_DIR (to be filled; it goes first on sys.path),
-    CARTLAB_PYTHON and CARGO_TARGET_DIR set; artifact: glob of the one native file in CARTLAB_BUILD_DIR; inputs: globs
-    of the paths that a build depends on (empty: all); env: further variables.
+    CARTLAB_PYTHON and CARGO_TARGET_DIR set; artifact: glob of the one native file in CARTLAB_BUILD_DIR;
+    inputs: globs of the paths that a build depends on (empty: all); env: further variables.
     """
 
     command: str
@@ -67,41 +71,41 @@ class Config:
     notify: str | None
 
     def workload(self, name: str | None = None, params: Mapping[str, Any] | None = None) -> Workload:
-        """A workload by name (None: the default one) with some of its params replaced; BadInput for no such name."""
+        """A workload by name (None: the default one) with some of its params replaced; BadInput for no such
+        name.
+        """
         wanted = name or self.default_workload
         if wanted not in self.workloads:
-            raise BadInput(f"the workload must be one of {', '.join(self.workloads)}; found {wanted!r}", _correct(self.path))
+            raise BadInput(
+                f"the workload must be one of {', '.join(self.workloads)}; found {wanted!r}",
+                _correct(self.path),
+            )
         chosen = self.workloads[wanted]
         if not params:
             return chosen
         return Workload(**{**chosen.__dict__, "params": {**chosen.params, **params}})
 
-    @property
-    def build_flags(self) -> str:
-        """Digest of everything in [build] that changes what comes out of a build."""
-        spec = self.build
-        return digest_of({"command": spec.command, "artifact": spec.artifact, "env": dict(spec.env)})
-
 
 # Each table: key -> (type, default). `list` is a list of strings, `dict` a table of any values.
-_TOP = {
-    "schema": (int, _REQUIRED), "default_workload": (str, ""), "notify": (str, None), "project": (dict, _REQUIRED),
-    "build": (dict, _REQUIRED), "workload": (dict, _REQUIRED), "checks": (dict, {}), "surfaces": (dict, {}),
-    "protected": (dict, {}), "contract": (dict, {}), "layout": (dict, {}),
+_TOP: Keys = {
+    "schema": (int, _REQUIRED), "default_workload": (str, ""), "notify": (str, None),
+    "project": (dict, _REQUIRED), "build": (dict, _REQUIRED), "workload": (dict, _REQUIRED),
+    "checks": (dict, {}), "surfaces": (dict, {}), "protected": (dict, {}), "contract": (dict, {}),
+    "layout": (dict, {}),
 }  # fmt: skip
-_PROJECT = {"name": (str, _REQUIRED)}
-_BUILD = {
+_PROJECT: Keys = {"name": (str, _REQUIRED)}
+_BUILD: Keys = {
     "command": (str, _REQUIRED), "artifact": (str, _REQUIRED), "inputs": (list, []), "env": (dict, {}),
     "timeout_s": (float, 1800.0),
 }  # fmt: skip
-_WORKLOAD = {
-    "kind": (str, "slices"), "command": (str, _REQUIRED), "metric": (str, _REQUIRED), "direction": (str, "higher"),
-    "unit": (str, ""), "verify": (int, 0), "params": (dict, {}),
+_WORKLOAD: Keys = {
+    "kind": (str, "slices"), "command": (str, _REQUIRED), "metric": (str, _REQUIRED),
+    "direction": (str, "higher"), "unit": (str, ""), "verify": (int, 0), "params": (dict, {}),
 }  # fmt: skip
-_SURFACE = {"paths": (list, _REQUIRED), "quick": (list, _REQUIRED), "full": (list, _REQUIRED)}
-_CHECKS = {"timeout_s": (float, 3600.0)}
-_PATHS = {"paths": (list, [])}
-_LAYOUT = {"command": (str, None)}
+_SURFACE: Keys = {"paths": (list, _REQUIRED), "quick": (list, _REQUIRED), "full": (list, _REQUIRED)}
+_CHECKS: Keys = {"timeout_s": (float, 3600.0)}
+_PATHS: Keys = {"paths": (list, [])}
+_LAYOUT: Keys = {"command": (str, None)}
 
 
 def load(repo: Path) -> Config:
@@ -119,17 +123,17 @@ def load(repo: Path) -> Config:
 
 def parse(text: str, path: Path | None = None) -> Config:
     """The same from text."""
-    try:
-        import tomllib
-    except ModuleNotFoundError:  # Python 3.10
-        import tomli as tomllib
+    # The standard library has a reader from Python 3.11 on.
+    tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{FILE} must be TOML; {error}", _correct(path)) from None
     top = _table(raw, _TOP, "", path)
     if top["schema"] != 1:
-        raise BadInput(f"{FILE}: schema must be 1; found {top['schema']}", "update cartlab, or write schema = 1")
+        raise BadInput(
+            f"{FILE}: schema must be 1; found {top['schema']}", "update cartlab, or write schema = 1"
+        )
     build = _table(top["build"], _BUILD, "build", path)
     for key, value in build["env"].items():
         if not isinstance(value, str):
@@ -140,12 +144,13 @@ def parse(text: str, path: Path | None = None) -> Config:
     default = top["default_workload"] or next(iter(workloads))
     if default not in workloads:
         raise BadInput(
-            f"{FILE}: default_workload must be one of {', '.join(workloads)}; found {default!r}", _correct(path)
+            f"{FILE}: default_workload must be one of {', '.join(workloads)}; found {default!r}",
+            _correct(path),
         )
     return Config(
         path=path,
         project=_table(top["project"], _PROJECT, "project", path)["name"],
-        build=BuildSpec(**{key: tuple(value) if key == "inputs" else value for key, value in build.items()}),
+        build=BuildSpec(**{**build, "inputs": tuple(build["inputs"])}),
         workloads=workloads,
         default_workload=default,
         surfaces={name: _surface(name, body, path) for name, body in top["surfaces"].items()},
@@ -163,7 +168,8 @@ def _workload(name: str, body: Any, path: Path | None) -> Workload:
     for key, allowed in (("kind", KINDS), ("direction", DIRECTIONS)):
         if row[key] not in allowed:
             raise BadInput(
-                f"{FILE}: {where}.{key} must be one of {', '.join(allowed)}; found {row[key]!r}", _correct(path)
+                f"{FILE}: {where}.{key} must be one of {', '.join(allowed)}; found {row[key]!r}",
+                _correct(path),
             )
     verify_steps = row.pop("verify")
     return Workload(name=name, verify_steps=verify_steps, **row)
@@ -173,11 +179,13 @@ def _surface(name: str, body: Any, path: Path | None) -> Surface:
     row = _table(body, _SURFACE, f"surfaces.{name}", path)
     for key in ("quick", "full"):
         if not row[key]:
-            raise BadInput(f"{FILE}: surfaces.{name}.{key} must hold at least one command; found none", _correct(path))
+            raise BadInput(
+                f"{FILE}: surfaces.{name}.{key} must hold at least one command; found none", _correct(path)
+            )
     return Surface(name, tuple(row["paths"]), tuple(row["quick"]), tuple(row["full"]))
 
 
-def _table(body: Any, keys: Mapping[str, tuple[type, Any]], where: str, path: Path | None) -> dict[str, Any]:
+def _table(body: Any, keys: Keys, where: str, path: Path | None) -> dict[str, Any]:
     """Check one table against its row of keys; returns every key with its value or default."""
     if not isinstance(body, dict):
         raise BadInput(f"{FILE}: {where} must be a table; found {body!r}", _correct(path))
@@ -197,12 +205,20 @@ def _table(body: Any, keys: Mapping[str, tuple[type, Any]], where: str, path: Pa
         value = body[key]
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
-        strings = kind is not list or (isinstance(value, list) and all(isinstance(item, str) for item in value))
+        strings = kind is not list or (
+            isinstance(value, list) and all(isinstance(item, str) for item in value)
+        )
         if not isinstance(value, kind) or isinstance(value, bool) or not strings:
-            wanted = "a list of texts" if kind is list else {str: "text", dict: "a table"}.get(kind, "a number")
-            raise BadInput(f"{FILE}: {prefix}{key} must be {wanted}; found {json.dumps(value, default=str)}", _correct(path))
+            wanted = _WORDS.get(kind, "a number")
+            raise BadInput(
+                f"{FILE}: {prefix}{key} must be {wanted}; found {json.dumps(value, default=str)}",
+                _correct(path),
+            )
         out[key] = value
     return out
+
+
+_WORDS: Mapping[type, str] = {list: "a list of texts", str: "text", dict: "a table"}
 
 
 def _correct(path: Path | None) -> str:

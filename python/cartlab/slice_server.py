@@ -1,32 +1,37 @@
 """The slice server: drives one build of one workload, one timed slice at a time.
 
-Source: MEASUREMENT.md sections 2 and 6. It runs by path, `python -I slice_server.py ADAPTER BUILD_DIR`, imports the
-standard library alone, speaks JSON lines over stdin and stdout, and knows neither which side it drives nor what is
-decided from its numbers. Which slice comes when, time limits, and comparing are the controller's.
+Source: MEASUREMENT.md sections 2 and 6. It runs by path, `python -I slice_server.py ADAPTER BUILD_DIR`,
+imports the standard library alone, speaks JSON lines over stdin and stdout, and knows neither which side it
+drives nor what is decided from its numbers. Which slice comes when, time limits, and comparing are the
+controller's.
 
     {"op":"open","workload":{},"seed":S,"layout_seed":L}  ->  {"ok":true,"build":sha256 of the native module}
-    {"op":"run","steps":N}                                ->  {"ns":T,"cpu_ns":C}, once every other thread sleeps
-    {"op":"digest","obs_steps":[indices]}                 ->  {"digest":hex} of the newest slice's outputs
-    {"op":"verify","steps":N}                             ->  {"digest":hex,"per_step":[[label,hex], ...]}
-    {"op":"close"}                                        ->  the process ends
-    anything that fails                                   ->  {"error":message,"trace":text,"bad_input":true|false}
+    {"op":"run","steps":N}                  ->  {"ns":T,"cpu_ns":C}, once every other thread sleeps
+    {"op":"digest","obs_steps":[indices]}   ->  {"digest":hex} of the newest slice's outputs
+    {"op":"verify","steps":N}               ->  {"digest":hex,"per_step":[[label,hex], ...]}
+    {"op":"close"}                          ->  the process ends
+    anything that fails                     ->  {"error":message,"trace":text,"bad_input":true|false}
 
 To add a workload, write an adapter: a Python file with
 
-    open(workload, seed, layout_seed) -> session      import the package from BUILD_DIR (it is first on sys.path)
+    open(workload, seed, layout_seed) -> session
+                              import the package from BUILD_DIR (it is first on sys.path)
     session.native            path of the native module in use; `open` fails unless it lies in BUILD_DIR
     session.prepare(steps)    outside the clock: draw the actions of the next slice
     session.forget()          outside the clock, short: let go of the outputs of the slice before
     session.run()             inside the clock: take the prepared steps and keep what each returned
-    session.results()         one value a step: rewards, terminations, truncations, infos (None, numbers, strings,
-                              bytes, lists, dictionaries, numpy arrays)
+    session.results()         one value a step: rewards, terminations, truncations, infos (None, numbers,
+                              strings, bytes, lists, dictionaries, numpy arrays)
     session.observation(i)    the observation that step i of the newest slice returned
     session.verify(steps)     yields (label, value): everything that two equal builds must agree on
     session.close()
 
-and name it as the workload's `command` in autoresearch.toml. An adapter may set BAD_INPUT, the exception classes that
-mean "this workload cannot be run by anyone" (a file that is no ROM) and so say nothing about the build.
+and name it as the workload's `command` in autoresearch.toml. An adapter may set BAD_INPUT, the exception
+classes that mean "this workload cannot be run by anyone" (a file that is no ROM) and so say nothing about
+the build.
 """
+
+from __future__ import annotations
 
 import gc
 import hashlib
@@ -37,11 +42,17 @@ import struct
 import sys
 import time
 import traceback
+from pathlib import Path
+from typing import IO, Any
+
+Request = dict[str, Any]
+Answer = dict[str, Any]
 
 # Counts up whenever what is hashed, or its order, changes: digests of two versions never compare as equal.
 DIGEST_VERSION = 1
 
-# Bound before any code of the build is imported, so that a build which patches `time` patches its own copy alone.
+# Bound before any code of the build is imported, so that a build which patches `time` patches its own copy
+# alone.
 _wall_ns = time.perf_counter_ns
 _cpu_ns = time.process_time_ns
 _sleep = time.sleep
@@ -51,7 +62,7 @@ PARK_LIMIT_NS = 2_000_000_000
 PARK_POLL_S = 0.0001
 
 
-def feed(digest, value):
+def feed(digest: Any, value: Any) -> None:
     """Hash `value` by type, shape and content, so that 1, 1.0, True and "1" differ."""
     if value is None:
         digest.update(b"N;")
@@ -84,68 +95,72 @@ def feed(digest, value):
             digest.update(value.tobytes())
     else:
         raise TypeError(
-            f"a digest can take numbers, text, bytes, lists, dictionaries and numpy arrays; found {type(value)}"
+            f"a digest takes numbers, text, bytes, lists, dictionaries, numpy arrays; found {type(value)}"
         )
 
 
-def digest_of(value):
+def digest_of(value: object) -> str:
     """The hexadecimal digest of one value."""
     digest = _sha256(b"cartlab-digest-%d;" % DIGEST_VERSION)
     feed(digest, value)
     return digest.hexdigest()
 
 
-def native_digest(path, build_dir):
-    """The sha256 of the native module; an error unless it is a file that really lies in the build directory."""
+def native_digest(path: str, build_dir: str) -> str:
+    """The sha256 of the native module; an error unless it really lies in the build directory."""
     real, home = os.path.realpath(path), os.path.realpath(build_dir)
     if os.path.commonpath([real, home]) != home:
-        raise RuntimeError(f"the native module must lie in the build directory; found {real}: was the package built?")
-    with open(real, "rb") as file:
-        return _sha256(file.read()).hexdigest()
+        raise RuntimeError(
+            f"the native module must lie in the build directory; found {real}: was the package built?"
+        )
+    return _sha256(Path(real).read_bytes()).hexdigest()
 
 
-def busy_threads():
-    """How many other threads of this process run or wait for a processor (0 where the system does not tell)."""
+def busy_threads() -> int:
+    """How many other threads of this process want a processor (0 where the system does not tell)."""
     own, busy = str(os.getpid()), 0
     try:
-        names = os.listdir("/proc/self/task")
+        tasks = list(Path("/proc/self/task").iterdir())
     except OSError:
         return 0
-    for name in names:
-        if name == own:
+    for task in tasks:
+        if task.name == own:
             continue
         try:
-            with open(f"/proc/self/task/{name}/stat", "rb") as file:
-                state = file.read().rpartition(b") ")[2][:1]
+            state = (task / "stat").read_bytes().rpartition(b") ")[2][:1]
         except OSError:
             continue  # the thread has ended
         busy += state == b"R"
     return busy
 
 
-def wait_until_parked():
+def wait_until_parked() -> None:
     """Return once every other thread sleeps: the idle side must leave the processors to the other one."""
     start = _wall_ns()
     while busy_threads():
         if _wall_ns() - start > PARK_LIMIT_NS:
-            raise RuntimeError("threads of this build still run 2 s after the slice; they must sleep between steps")
+            raise RuntimeError(
+                "threads of this build still run 2 s after the slice; they must sleep between steps"
+            )
         _sleep(PARK_POLL_S)
 
 
 class Server:
     """One build and one open session; each public method answers one op."""
 
-    def __init__(self, adapter_path, build_dir):
+    def __init__(self, adapter_path: str, build_dir: str) -> None:
         self.adapter_path = adapter_path
         self.build_dir = build_dir
-        self.bad_input = ()
-        self.session = None
+        self.bad_input: tuple[type[BaseException], ...] = ()
+        self.session: Any = None
         self.steps = 0
         self.prepared = 0
 
-    def open(self, request):
+    def open(self, request: Request) -> Answer:
         sys.path.insert(0, os.path.realpath(self.build_dir))
         spec = importlib.util.spec_from_file_location("cartlab_adapter", self.adapter_path)
+        if spec is None or spec.loader is None:
+            raise RuntimeError(f"the adapter must be a Python file; found {self.adapter_path}")
         adapter = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(adapter)
         self.bad_input = tuple(getattr(adapter, "BAD_INPUT", ()))
@@ -154,7 +169,7 @@ class Server:
         wait_until_parked()
         return {"ok": True, "build": digest}
 
-    def run(self, request):
+    def run(self, request: Request) -> Answer:
         steps = request["steps"]
         if self.prepared != steps:
             self.session.prepare(steps)
@@ -169,7 +184,7 @@ class Server:
         wait_until_parked()
         return {"ns": elapsed, "cpu_ns": cpu}
 
-    def digest(self, request):
+    def digest(self, request: Request) -> Answer:
         results = list(self.session.results())
         if len(results) != self.steps:
             raise RuntimeError(f"the slice took {len(results)} steps where {self.steps} were asked for")
@@ -184,11 +199,11 @@ class Server:
             self.prepared = self.steps
         return answer
 
-    def verify(self, request):
+    def verify(self, request: Request) -> Answer:
         per_step = [[label, digest_of(value)] for label, value in self.session.verify(request["steps"])]
         return {"digest": digest_of(per_step), "per_step": per_step}
 
-    def close(self, _request):
+    def close(self, _request: Request) -> None:
         if self.session is not None:
             self.session.close()
 
@@ -196,7 +211,7 @@ class Server:
 OPS = ("open", "run", "digest", "verify", "close")
 
 
-def serve(server, requests, replies):
+def serve(server: Server, requests: IO[str], replies: IO[str]) -> None:
     """Answer requests until `close` or the end of the input."""
     for line in requests:
         request = json.loads(line)
@@ -216,7 +231,7 @@ def serve(server, requests, replies):
         replies.flush()
 
 
-def main(argv):
+def main(argv: list[str]) -> int:
     """Keep the protocol's own descriptors, so that a build that prints cannot break it, and serve."""
     if len(argv) != 3:
         print("usage: python -I slice_server.py ADAPTER BUILD_DIR", file=sys.stderr)

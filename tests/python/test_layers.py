@@ -32,7 +32,7 @@ UNSAFE_ROOMS = ("emulator/fast/jit", "emulator/fast/render/simd", "vec_env/obser
 # Layers of cartlab, lowest first; a module imports lower layers only. slice_server stands outside: it runs
 # by path, alone.
 LAYERS: list[set[str]] = [
-    {"model", "errors"},
+    {"model", "errors", "processes"},
     {"stats", "decide", "sources", "host", "config", "root"},
     {"measure", "plan", "ledger", "report", "checks"},
     {"round", "pipeline"},

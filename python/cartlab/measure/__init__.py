@@ -4,9 +4,9 @@
     run_block(plan, index, coin, base, cand, repo=...)   -> model.Block
     harness_hash(repo, workload)                         -> what measures, as one digest
 
-`repo` is the controller's own checkout: the adapter that `workload.command` names is read there, never from a ref.
-Errors: WorkerCrashed, WorkerTimeout, Tampered, BehaviourChanged, MetricError, BadInput of cartlab.errors. This
-package measures and compares; it knows no tier, no bound and no verdict.
+`repo` is the controller's own checkout: the adapter that `workload.command` names is read there, never from
+a ref. Errors: WorkerCrashed, WorkerTimeout, Tampered, BehaviourChanged, MetricError, BadInput of
+cartlab.errors. This package measures and compares; it knows no tier, no bound and no verdict.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from cartlab import sources
 from cartlab.errors import BadInput
 from cartlab.measure import blocks, equality, worker
 from cartlab.measure.equality import Equality
@@ -28,15 +29,15 @@ def adapter_of(repo: Path, workload: Workload) -> Path:
     path = (repo / workload.command).resolve()
     if not path.is_file():
         raise BadInput(
-            f"workload {workload.name} must name an adapter file in this checkout; {workload.command} is none",
+            f"workload {workload.name} must name an adapter file in this checkout; not {workload.command}",
             "correct `command` in autoresearch.toml",
         )
     return path
 
 
 def harness_files(repo: Path, workload: Workload) -> list[Path]:
-    """Every file that takes part in measuring: the slice server, this package, and for "slices" the adapter with
-    the files beside it that begin with its name (its tables).
+    """Every file that takes part in measuring: the slice server, this package, and for "slices" the adapter
+    with the files beside it that begin with its name (its tables).
     """
     own = [worker.SERVER, *sorted(Path(__file__).resolve().parent.glob("*.py"))]
     if workload.kind != "slices":
@@ -62,5 +63,9 @@ def verify_equal(plan: Plan, base: Build, cand: Build, *, repo: Path) -> Equalit
 
 
 def run_block(plan: Plan, index: int, coin: int, base: Build, cand: Build, *, repo: Path) -> Block:
-    """Measure block `index` of the plan, `coin` drawn before it with draw_coin(); takes about 2-5 s at 50 slices."""
+    """Measure block `index` of the plan, `coin` drawn before it with draw_coin(); takes about 2-5 s at 50
+    slices.
+    """
+    for build in (base, cand):
+        sources.check(build)
     return blocks.run(plan, index, coin, {"base": base, "cand": cand}, adapter_of(repo, plan.workload))

@@ -1,7 +1,7 @@
 """One block of kind "slices": fresh workers for both sides, interleaved slices, one value y.
 
-MEASUREMENT.md section 2. Outputs are compared while timing, outside the clock; clocks are compared after it. The
-block never sees a verdict, an earlier block or a bound.
+MEASUREMENT.md section 2. Outputs are compared while timing, outside the clock; clocks are compared after
+it. The block never sees a verdict, an earlier block or a bound.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ NAMES = {"base": "baseline", "cand": "candidate"}
 WARM_SLICES = 4
 MAX_STEPS = 1_000_000
 
-# The parent's clock runs around the worker's: it may be longer by this much and no more (MEASUREMENT.md section 2).
-# Time that either process spent waiting for a processor (the kernel's count) is no tampering: without taking it off, a
-# load of 7 on two processors gave a median of 4 ms more than the worker's own clock, for honest workers.
+# The parent's clock runs around the worker's: it may be longer by this much and no more (MEASUREMENT.md
+# section 2). Time that either process spent waiting for a processor (the kernel's count) is no tampering:
+# without taking it off, a load of 7 on two processors gave a median of 4 ms more than the worker's own
+# clock, for honest workers.
 CLOCK_SHARE = 0.05
 CLOCK_NS = 1_000_000
 
@@ -43,7 +44,9 @@ class Side:
 
 
 def log_ratio(base_ns: Sequence[int], cand_ns: Sequence[int]) -> float:
-    """The block value: median over slice pairs of ln(t_base / t_cand), above 0 where the candidate is faster."""
+    """The block value: median over slice pairs of ln(t_base / t_cand), above 0 where the candidate is
+    faster.
+    """
     if len(base_ns) != len(cand_ns) or not base_ns or min(*base_ns, *cand_ns) <= 0:
         raise MetricError("a block needs the same number of positive slice times on both sides")
     return statistics.median(math.log(b / c) for b, c in zip(base_ns, cand_ns, strict=True))
@@ -52,12 +55,16 @@ def log_ratio(base_ns: Sequence[int], cand_ns: Sequence[int]) -> float:
 def run(plan: Plan, index: int, coin: int, builds: dict[str, Build], adapter: Path) -> Block:
     """Measure one block; builds: {"base": Build, "cand": Build}."""
     if plan.slices < 2 or plan.slices % 2:
-        raise UsageError(f"slices a side must be even and at least 2, so that orders balance; found {plan.slices}")
+        raise UsageError(
+            f"slices a side must be even and at least 2, so that orders balance; found {plan.slices}"
+        )
     seed = schedule.number(plan.attempt_id, index, "seed", 2**31)
     layout = schedule.number(plan.attempt_id, index, "layout", 2**31)
     first, second = schedule.roles(coin)
-    pads = {side: schedule.number(plan.attempt_id, index, f"pad-{role}", schedule.MAX_PAD)
-            for role, side in enumerate((first, second), 1)}
+    pads = {
+        side: schedule.number(plan.attempt_id, index, f"pad-{role}", schedule.MAX_PAD)
+        for role, side in enumerate((first, second), 1)
+    }
     with contextlib.ExitStack() as stack:
         workers = {}
         for side in (first, second):
@@ -93,8 +100,9 @@ def run(plan: Plan, index: int, coin: int, builds: dict[str, Build], adapter: Pa
 def warm_up(workers: dict[str, Worker], names: tuple[str, str], slice_ms: float) -> int:
     """Run both sides alike until code is compiled and caches are warm; returns the steps of a slice.
 
-    Both sides take exactly the same numbers of steps, so that slice k is the same work on both. The steps are
-    doubled until a slice is half as long as wanted, then fitted so that the two sides' mean has the wanted length.
+    Both sides take exactly the same numbers of steps, so that slice k is the same work on both. The steps
+    are doubled until a slice is half as long as wanted, then fitted so that the two sides' mean has the
+    wanted length.
     """
     want = slice_ms * 1e6
     steps, taken = 1, 0.0
@@ -134,7 +142,7 @@ def measure(workers: dict[str, Worker], pairs: list[tuple[str, str]], steps: int
         if found["base"] != found["cand"]:
             raise BehaviourChanged(
                 f"the outputs of slice {number} differ while timing: {_what_differs(workers, observed)}",
-                "equal in `verify` but not here: look for work that is put off, shared or left out under load",
+                "equal in `verify` but not here: look for work that is put off, shared or left out",
                 details={"slice": number, "base": found["base"], "cand": found["cand"]},
             )
         for name in pair:
@@ -144,8 +152,11 @@ def measure(workers: dict[str, Worker], pairs: list[tuple[str, str]], steps: int
 
 def _what_differs(workers: dict[str, Worker], observed: list[int]) -> str:
     """Ask both sides again for less, to name the part that differs."""
+
     def same(steps: list[int]) -> bool:
-        return bool(workers["base"].ask("digest", obs_steps=steps) == workers["cand"].ask("digest", obs_steps=steps))
+        return bool(
+            workers["base"].ask("digest", obs_steps=steps) == workers["cand"].ask("digest", obs_steps=steps)
+        )
 
     if not same([]):
         return "rewards, terminations, truncations or infos"
@@ -154,7 +165,8 @@ def _what_differs(workers: dict[str, Worker], observed: list[int]) -> str:
 
 
 def excess_ns(side: Side) -> float:
-    """By how much the parent's clock exceeds the worker's, median over slices; below 0 where the worker's is longer.
+    """By how much the parent's clock exceeds the worker's, median over slices; below 0 where the worker's
+    is longer.
 
     Waiting for a processor is taken off as far as it explains a longer time here, never further.
     """
@@ -170,8 +182,8 @@ def check_clocks(sides: dict[str, Side]) -> None:
         own = statistics.median(side.ns)
         if abs(excess_ns(side)) > CLOCK_SHARE * own + CLOCK_NS:
             raise Tampered(
-                f"the {NAMES[name]}'s clock must agree with the controller's within 5 % + 1 ms; its slices took "
-                f"{own / 1e6:.2f} ms by its own clock and {excess_ns(side) / 1e6:+.2f} ms more here",
+                f"the {NAMES[name]}'s clock must agree with the controller's within 5 % + 1 ms; "
+                f"its slices took {own / 1e6:.2f} ms by its own and {excess_ns(side) / 1e6:+.2f} ms more here",
                 details={"side": name, "own_ns": own, "excess_ns": excess_ns(side)},
             )
 

@@ -1,7 +1,8 @@
-"""Proof of equal work before anything is timed: the workload's `verify` list on both sides, compared item by item.
+"""Proof of equal work before anything is timed: the workload's `verify` list on both sides, compared item
+by item.
 
-MEASUREMENT.md section 2 has the list (observations, rewards, flags, infos, masked resets, save and restore, one lane
-alone, public surface); the adapter carries it out, the slice server hashes it, this file compares.
+MEASUREMENT.md section 2 has the list (observations, rewards, flags, infos, masked resets, save and restore,
+one lane alone, public surface); the adapter carries it out, the slice server hashes it, this file compares.
 """
 
 from __future__ import annotations
@@ -35,11 +36,15 @@ class Equality:
 
 
 def run(plan: Plan, builds: dict[str, Build], adapter: Path) -> Equality:
-    """Compare both builds over `verify_steps` steps; raises what a worker raises (crash, timeout, tampered)."""
+    """Compare both builds over `verify_steps` steps; raises what a worker raises (crash, timeout,
+    tampered).
+    """
     seed = schedule.number(plan.attempt_id, 0, "verify", 2**31)
     steps = plan.workload.verify_steps
     with contextlib.ExitStack() as stack:
-        workers = {side: stack.enter_context(Worker(NAMES[side], builds[side], adapter)) for side in schedule.SIDES}
+        workers = {
+            side: stack.enter_context(Worker(NAMES[side], builds[side], adapter)) for side in schedule.SIDES
+        }
         for worker in workers.values():
             worker.open(plan.workload, seed, 0)
         # Nothing is timed here, so both sides work at once.

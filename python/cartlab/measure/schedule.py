@@ -1,8 +1,8 @@
 """Who runs when in a block: a pure function of the plan, the block's index and its coin.
 
-One fair coin a block decides which build plays role 1, and with that spawn order, environment padding and slice
-orientation together: under A/A the block value is then symmetric in sign whatever the machine does. Orientation is
-ABBA and BAAB in turn, so that neither a drift nor a first/second effect stays in the answer.
+One fair coin a block decides which build plays role 1, and with that spawn order, environment padding and
+slice orientation together: under A/A the block value is then symmetric in sign whatever the machine does.
+Orientation is ABBA and BAAB in turn, so that neither a drift nor a first/second effect stays in the answer.
 """
 
 from __future__ import annotations
@@ -45,5 +45,7 @@ def number(attempt_id: str, index: int, purpose: str, below: int) -> int:
 
 
 def observed_steps(steps: int) -> list[int]:
-    """Steps of a slice whose observations are hashed; drawn after the slice, so that no build can know them."""
+    """Steps of a slice whose observations are hashed; drawn after the slice, so that no build can know
+    them.
+    """
     return sorted(secrets.randbelow(steps) for _ in range(min(OBSERVED_STEPS, steps)))

@@ -1,9 +1,9 @@
 """One worker: a slice server process for one side, driven under time limits.
 
-The parent's own clock runs around every request, so that a worker whose clock was bent is seen. The worker gets a
-small environment of its own: a private home and temporary folder, padding of a drawn length (the size of the
-environment moves the stack), and an allocator told not to give memory back between slices (page faults are the
-largest noise of a workload that keeps its outputs).
+The parent's own clock runs around every request, so that a worker whose clock was bent is seen. The worker
+gets a small environment of its own: a private home and temporary folder, padding of a drawn length (the
+size of the environment moves the stack), and an allocator told not to give memory back between slices (page
+faults are the largest noise of a workload that keeps its outputs).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from cartlab import processes
 from cartlab.errors import BadInput, Tampered, WorkerCrashed, WorkerTimeout
-from cartlab.measure import processes
 from cartlab.model import Build, Workload
 
 SERVER = Path(__file__).resolve().parent.parent / "slice_server.py"
@@ -50,7 +50,9 @@ def environment(scratch: Path, mark: str, pad: int) -> dict[str, str]:
 class Worker:
     """A running slice server. Use as a context manager: leaving it ends the process and its children."""
 
-    def __init__(self, side: str, build: Build, adapter: Path, pad: int = 0, limits: Mapping[str, float] = LIMITS_S):
+    def __init__(
+        self, side: str, build: Build, adapter: Path, pad: int = 0, limits: Mapping[str, float] = LIMITS_S
+    ):
         """side: "baseline" or "candidate", for messages; adapter: the controller's own file; pad: bytes."""
         self.side = side
         self.build = build
@@ -94,8 +96,9 @@ class Worker:
             )
 
     def run(self, steps: int) -> tuple[int, int]:
-        """Time `steps` steps: (wall ns, process CPU ns) by the worker. `elapsed_ns` then holds the parent's time of
-        the request, `waited_ns` how much of that the two processes waited for a processor, by the kernel's count.
+        """Time `steps` steps: (wall ns, process CPU ns) by the worker. `elapsed_ns` then holds the parent's
+        time of the request, `waited_ns` how much of that the two processes waited for a processor, by the
+        kernel's count.
         """
         waited = self._waited()
         answer = self.ask("run", steps=steps)
@@ -106,7 +109,9 @@ class Worker:
         return processes.waited_ns(os.getpid()) + processes.waited_ns(self.pid)
 
     def ask(self, op: str, **fields: Any) -> dict[str, Any]:
-        """One request and its answer. Raises WorkerTimeout, WorkerCrashed, or BadInput for a refused workload."""
+        """One request and its answer. Raises WorkerTimeout, WorkerCrashed, or BadInput for a refused
+        workload.
+        """
         self.send(op, **fields)
         return self.receive(op)
 
@@ -135,7 +140,12 @@ class Worker:
             failed = BadInput if answer.get("bad_input") else WorkerCrashed
             raise failed(
                 f"the {self.side}'s worker failed in {op}: {answer['error']}",
-                details={"side": self.side, "op": op, "trace": answer.get("trace", ""), "stderr": self.stderr_tail()},
+                details={
+                    "side": self.side,
+                    "op": op,
+                    "trace": answer.get("trace", ""),
+                    "stderr": self.stderr_tail(),
+                },
             )
         return answer
 
@@ -195,5 +205,6 @@ class Worker:
         details = {"side": self.side, "op": op, "stderr": self.stderr_tail()}
         self.kill()
         return WorkerTimeout(
-            f"the {self.side}'s worker must answer {op} within {self.limits[op]:g} s; it was killed", details=details
+            f"the {self.side}'s worker must answer {op} within {self.limits[op]:g} s; it was killed",
+            details=details,
         )

@@ -4,8 +4,8 @@
     slower = project.commit("slower", work=20)    an engine that does 20 % more work a step (100 = the same)
     project.commit("pixel", observe="value ^ 1")  an engine whose observations differ
 
-The workload is fake_workload.py, copied in as `harness/workload.py`. PLAN_SIZES are sizes that make a block take about
-0.1 s.
+The workload is fake_workload.py, copied in as `harness/workload.py`. PLAN_SIZES are sizes that make a block
+take about 0.1 s.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ ENGINE = """\
 #include <stdint.h>
 #include <string.h>
 {before}
-void step(uint64_t *state, int lanes, int work, const uint8_t *actions, uint8_t *seen, double *rewards, uint8_t *flags)
+void step(uint64_t *state, int lanes, int work, const uint8_t *actions,
+          uint8_t *seen, double *rewards, uint8_t *flags)
 {{
     {at_step}
     for (int lane = 0; lane < lanes; lane++) {{
@@ -107,11 +108,18 @@ class Project:
         path.write_text(text)
 
     def engine(
-        self, work: int = 100, observe: str = "value", reward: str = "(double)(value % 8)", before: str = "",
-        at_step: str = ""
+        self,
+        work: int = 100,
+        observe: str = "value",
+        reward: str = "(double)(value % 8)",
+        before: str = "",
+        at_step: str = "",
     ) -> None:
         """Write engine.c: work in per cent, the observed and the rewarded expression, further C text."""
-        self.write("engine.c", ENGINE.format(work=work, observe=observe, reward=reward, before=before, at_step=at_step))
+        self.write(
+            "engine.c",
+            ENGINE.format(work=work, observe=observe, reward=reward, before=before, at_step=at_step),
+        )
 
     def commit(self, message: str, **engine: object) -> str:
         """Commit everything, after writing an engine if arguments name one; returns the commit id."""

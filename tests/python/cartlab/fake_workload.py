@@ -1,13 +1,15 @@
 """The fake worker of the tests: an adapter over a C library that the fake project builds in milliseconds.
 
-fake_project.py makes the repository and its variants. `lanes` and `work` are fields of the workload; the library
-multiplies `work` by a constant of its own, so that a commit can be made faster or slower by a known share.
+fake_project.py makes the repository and its variants. `lanes` and `work` are fields of the workload; the
+library multiplies `work` by a constant of its own, so that a commit can be made faster or slower by a known
+share.
 """
 
 import array
 import ctypes
-import os
 import random
+import sys
+from pathlib import Path
 
 
 class Session:
@@ -66,6 +68,4 @@ class Session:
 
 def open(workload, seed, layout_seed):
     """Load the library from the build directory, which is first on sys.path."""
-    import sys
-
-    return Session(os.path.join(sys.path[0], "libengine.so"), workload["params"], seed)
+    return Session(str(Path(sys.path[0]) / "libengine.so"), workload["params"], seed)

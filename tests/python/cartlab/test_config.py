@@ -6,6 +6,7 @@ from pathlib import Path
 
 import fake_project
 import pytest
+
 from cartlab import config
 from cartlab.errors import BadInput
 
@@ -32,7 +33,11 @@ def test_the_fake_projects_file_is_read_into_values() -> None:
         ('direction = "higher"', 'direction = "up"', "workload.fake.direction must be one of"),
         ("verify = 20", 'verify = "20"', "workload.fake.verify must be a number"),
         ("verify = 20", "verify = true", "workload.fake.verify must be a number"),
-        ('quick = ["cc -fsyntax-only engine.c"]', "quick = []", "surfaces.native.quick must hold at least one"),
+        (
+            'quick = ["cc -fsyntax-only engine.c"]',
+            "quick = []",
+            "surfaces.native.quick must hold at least one",
+        ),
         ('default_workload = "fake"', 'default_workload = "other"', "default_workload must be one of fake"),
         ('paths = ["engine.c"]', 'paths = "engine.c"', "surfaces.native.paths must be a list of texts"),
         ("schema = 1", "schema = ", "must be TOML"),

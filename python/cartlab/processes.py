@@ -1,17 +1,21 @@
-"""Process hygiene: workers live in their own session, carry a mark, and are gone when we say so.
+"""Process hygiene: what we start lives in its own session, carries a mark, and is gone when we say so.
 
-A build that leaves a process behind would steal time from the other side's slices. Every worker therefore starts
-in its own session with a random mark in its environment, which its children inherit; where the system has /proc, a
-child that left the process group is still found by that mark. Deciding what a leftover means is the caller's.
+A build that leaves a process behind would steal time from the other side's slices. Every worker and every
+command therefore starts in its own session with a random mark in its environment, which its children
+inherit; where the system has /proc, a child that left the process group is still found by that mark. What a
+leftover or a time-out means is the caller's to say.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import signal
 import subprocess
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 MARK = "CARTLAB_WORKER"
@@ -20,8 +24,8 @@ _POLL_S = 0.01
 
 
 def waited_ns(pid: int) -> int:
-    """How long the main thread of `pid` has been runnable without a processor, as the kernel counts it (0 where it
-    does not tell).
+    """How long the main thread of `pid` has been runnable without a processor, as the kernel counts it (0
+    where it does not tell).
     """
     try:
         return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_bytes().split()[1])
@@ -75,3 +79,41 @@ def end(process: subprocess.Popen[bytes], mark: str) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     leftovers(process, mark, 0.0)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended. returncode: None where it was killed at its time limit; left: processes that
+    outlived it (they were killed).
+    """
+
+    returncode: int | None
+    seconds: float
+    left: int
+
+
+def run_shell(command: str, *, cwd: Path, env: Mapping[str, str], timeout_s: float, log: Path) -> Outcome:
+    """Run one shell line to its end; its output is appended to `log`. On any exception nothing is left
+    running.
+    """
+    mark = secrets.token_hex(8)
+    start = time.monotonic()
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", command],
+            cwd=cwd,
+            env={**env, MARK: mark},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            returncode = process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return Outcome(None, time.monotonic() - start, 0)
+        finally:
+            # A command may leave a helper that is just ending (a compiler cache's client); it gets a moment.
+            left = leftovers(process, mark, 0.5) if process.returncode is not None else 0
+            end(process, mark)
+    return Outcome(returncode, time.monotonic() - start, left)

@@ -1,0 +1,84 @@
+"""From what people type to commits: branches, tags, short and full ids, HEAD~3, A..B, merge commits.
+
+A name is verified before anything is planned. Where it names no commit the error says what was found instead.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from cartlab.errors import BadRef, UsageError
+from cartlab.model import Ref
+from cartlab.sources import git
+
+_HEX = re.compile(r"[0-9a-fA-F]{4,64}")
+
+
+def resolve(repo: Path, text: str) -> Ref:
+    """The commit and tree that `text` names; BadRef (exit code 20) otherwise."""
+    if not text or text.startswith("-") or any((c.isspace() and c != " ") or c == "\0" for c in text):
+        raise BadRef(f"a ref must be a branch, tag, commit or an expression such as HEAD~3; found {text!r}")
+    if ".." in text:
+        raise BadRef(
+            f"one ref was expected; {text!r} is a range", "ranges go where two refs are taken: screen A..B"
+        )
+    done = git.ask(repo, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{text}^{{commit}}")
+    if done.returncode != 0:
+        raise _unknown(repo, text)
+    commit = done.stdout.decode().split()[-1]
+    return Ref(name=text, commit=commit, tree=git.line(repo, "rev-parse", "--verify", f"{commit}^{{tree}}"))
+
+
+def split_pair(texts: Sequence[str]) -> tuple[str, str]:
+    """("A", "B") from ["A", "B"] or ["A..B"]; a missing end of a range is HEAD, as in git."""
+    if len(texts) == 1 and ".." in texts[0]:
+        if "..." in texts[0]:
+            raise UsageError(f"a range must have two dots; found {texts[0]!r}", "write A..B, baseline first")
+        base, _, cand = texts[0].partition("..")
+        return base or "HEAD", cand or "HEAD"
+    if len(texts) != 2:
+        raise UsageError(f"two refs or one range A..B were expected; found {len(texts)}: {' '.join(texts)}")
+    return texts[0], texts[1]
+
+
+def resolve_pair(repo: Path, texts: Sequence[str]) -> tuple[Ref, Ref]:
+    """(baseline, candidate) from two refs or one range."""
+    base, cand = split_pair(texts)
+    return resolve(repo, base), resolve(repo, cand)
+
+
+def is_ancestor(repo: Path, older: str, newer: str) -> bool:
+    """Is commit `older` an ancestor of, or the same as, commit `newer`?"""
+    return git.ask(repo, "merge-base", "--is-ancestor", older, newer).returncode == 0
+
+
+def _unknown(repo: Path, text: str) -> BadRef:
+    kind = git.ask(repo, "cat-file", "-t", text).stdout.decode().strip()
+    if kind == "tag":
+        kind = git.ask(repo, "cat-file", "-t", f"{text}^{{}}").stdout.decode().strip()
+    if kind in ("tree", "blob"):
+        return BadRef(f"{text!r} must name a commit; it names a {kind}", "give a branch, tag or commit")
+    if _HEX.fullmatch(text):
+        same = git.ask(repo, "rev-parse", f"--disambiguate={text}").stdout.decode().split()
+        if len(same) > 1:
+            short = ", ".join(name[:12] for name in same[:5])
+            return BadRef(
+                f"{text!r} must name one commit; {len(same)} objects begin with it: {short}", "add digits"
+            )
+        shallow = git.ask(repo, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true"
+        hint = "this clone is shallow: fetch more history" if shallow else "fetch it, or look at `git log`"
+        return BadRef(
+            f"{text!r} looks like a commit id, but no object of that id is in this repository", hint
+        )
+    if git.ask(repo, "rev-parse", "--verify", "--quiet", "HEAD").returncode != 0:
+        return BadRef(f"{text!r} must name a commit; this repository has none yet", "commit first")
+    listed = git.ask(repo, "for-each-ref", "--format=%(refname:short)").stdout
+    near = difflib.get_close_matches(text, os.fsdecode(listed).split(), 3, 0.5)
+    return BadRef(
+        f"{text!r} must name a commit; no branch, tag or commit of that name was found",
+        f"did you mean {' or '.join(near)}?" if near else "`git branch -a` and `git tag` list what is here",
+    )

@@ -5,7 +5,4 @@
 pub mod emulator;
 
 #[cfg(feature = "python")]
-#[pyo3::pymodule]
-fn _native(m: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
-    pyo3::types::PyModuleMethods::add(m, "__version__", env!("CARGO_PKG_VERSION"))
-}
+mod py_api;

@@ -4,6 +4,7 @@
 
 pub mod boards;
 mod header;
+mod states;
 
 use sha1::{Digest, Sha1};
 use thiserror::Error;
@@ -12,6 +13,7 @@ use super::nes::codec::hex;
 pub use boards::Board;
 pub use header::Mirroring;
 use header::{HEADER_BYTES, TRAINER_BYTES};
+pub use states::StateError;
 
 /// The largest ROM that is read; the largest licensed cartridge has 1 MiB.
 const MOST_ROM_BYTES: usize = 64 << 20;

@@ -67,7 +67,9 @@ pub enum FceummError {
          states of other emulator cores cannot be read, save it with FCEUmm"
     )]
     OtherCore { found: Vec<u8> },
-    #[error("the FCEUmm state is cut short: {what} ends at byte {expected}, the state has {found}; copy the file again")]
+    #[error(
+        "the FCEUmm state is cut short: {what} ends at byte {expected}, the state has {found}; copy the file again"
+    )]
     CutShort { what: String, expected: usize, found: usize },
     #[error("the FCEUmm state has no chunk {id} ({what}); it is damaged or of an unknown version of the core")]
     Missing { id: &'static str, what: &'static str },
@@ -82,7 +84,11 @@ pub enum FceummError {
 
 /// What begins with these bytes is known and is not a gzip'd FCEUmm state.
 const OTHER_CONTAINERS: [(&[u8], &str, &str); 3] = [
-    (b"#RZIP", "RetroArch's compressed container (#RZIP)", "switch savestate compression off and gzip the core's state"),
+    (
+        b"#RZIP",
+        "RetroArch's compressed container (#RZIP)",
+        "switch savestate compression off and gzip the core's state",
+    ),
     (b"RASTATE", "RetroArch's container (RASTATE)", "save it with Stable Retro, or gzip the core's own state"),
     (MAGIC, "an FCEUmm state that is not compressed", "gzip the file"),
 ];

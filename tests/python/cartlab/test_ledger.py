@@ -440,19 +440,18 @@ def test_the_floor_is_the_newest_calibrations_of_this_class_of_host(tmp_path: Pa
 
 
 def test_the_columns_are_the_contracts_in_its_order() -> None:
-    theirs = (
-        "epoch, commit, baseline_commit, mode, benchmark_tier, workload_hash, measured_invocation_count, "
-        "measured_pairs, official_median_sps, mean_invocation_median_sps, bootstrap_ci95_invocation_median_sps, "
-        "median_pair_ratio, mean_pair_ratio, pair_ratio_bootstrap_ci95, candidate_faster_pairs, "
-        "candidate_faster_pairs_required_for_win, validity_passed, load_gate_passed, load_gate_ignored_for_validity, "
-        "limit_stop_reason, previous_limit_stop_reason, benchmark_limits, discarded_incomplete_pair_raw_files, "
-        "expected_rom_sha256, rom_sha256, state_sha256, decision, status, description, artifact"
-    )
-    ours = (
-        "recorded_at, attempt_id, hl_ratio, lcb, ucb, e_value, guard, ratio_vs_round_baseline, policy_hash, "
-        "harness_hash, base_build_id, cand_build_id"
-    )
-    assert tuple(f"{theirs}, {ours}".split(", ")) == RESULTS_TSV_COLUMNS
+    theirs = """
+        epoch, commit, baseline_commit, mode, benchmark_tier, workload_hash, measured_invocation_count,
+        measured_pairs, official_median_sps, mean_invocation_median_sps,
+        bootstrap_ci95_invocation_median_sps, median_pair_ratio, mean_pair_ratio,
+        pair_ratio_bootstrap_ci95, candidate_faster_pairs, candidate_faster_pairs_required_for_win,
+        validity_passed, load_gate_passed, load_gate_ignored_for_validity, limit_stop_reason,
+        previous_limit_stop_reason, benchmark_limits, discarded_incomplete_pair_raw_files,
+        expected_rom_sha256, rom_sha256, state_sha256, decision, status, description, artifact"""
+    ours = """
+        recorded_at, attempt_id, hl_ratio, lcb, ucb, e_value, guard, ratio_vs_round_baseline, policy_hash,
+        harness_hash, base_build_id, cand_build_id"""
+    assert tuple(f"{theirs},{ours}".replace(",", " ").split()) == RESULTS_TSV_COLUMNS
 
 
 def test_a_row_says_what_the_blocks_were(tmp_path: Path) -> None:

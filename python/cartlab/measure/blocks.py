@@ -183,7 +183,7 @@ def check_clocks(sides: dict[str, Side]) -> None:
         if abs(excess_ns(side)) > CLOCK_SHARE * own + CLOCK_NS:
             raise Tampered(
                 f"the {NAMES[name]}'s clock must agree with the controller's within 5 % + 1 ms; "
-                f"its slices took {own / 1e6:.2f} ms by its own and {excess_ns(side) / 1e6:+.2f} ms more here",
+                f"its slices took {own / 1e6:.2f} ms by its own, {excess_ns(side) / 1e6:+.2f} ms more here",
                 details={"side": name, "own_ns": own, "excess_ns": excess_ns(side)},
             )
 

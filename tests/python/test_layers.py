@@ -154,8 +154,7 @@ def test_only_py_api_names_pyo3_or_numpy() -> None:
     faults = [
         str(path.relative_to(ROOT))
         for path in tracked(".rs")
-        if re.search(r"\b(pyo3|numpy)\b", rust_code(path))
-        and room_of(module_of(path)) != "py_api"
+        if re.search(r"\b(pyo3|numpy)\b", rust_code(path)) and room_of(module_of(path)) != "py_api"
     ]
     assert not faults, faults
 

@@ -18,24 +18,30 @@ EVIDENCE = "evidence: learning"
 REBUILD = ".venv/bin/python -m maturin develop --release"
 
 
+SLICE_STEPS = 32
+
+
 @dataclass(frozen=True)
 class Side:
-    """One environment under test: `step()` moves every lane by one step, with fresh actions."""
+    """One environment: `prepare(n)` draws actions outside the clock, `run()` takes those n steps."""
 
     name: str
     lanes: int
-    step: Callable[[], None]
+    prepare: Callable[[int], None]
+    run: Callable[[], None]
     close: Callable[[], None]
     note: str = ""
 
 
 def timed(side: Side, seconds: float) -> float:
-    """Environment steps per second over at least `seconds`."""
-    start, steps = time.perf_counter(), 0
-    while (spent := time.perf_counter() - start) < seconds:
-        for _ in range(8):
-            side.step()
-        steps += 8
+    """Environment steps per second over at least `seconds` of running."""
+    spent, steps = 0.0, 0
+    while steps == 0 or spent < seconds:
+        side.prepare(SLICE_STEPS)
+        start = time.perf_counter()
+        side.run()
+        spent += time.perf_counter() - start
+        steps += SLICE_STEPS
     return side.lanes * steps / spent
 
 

@@ -12,7 +12,7 @@ from rollcart.bench import sps
 
 
 def side(name: str, log: list[str]) -> sps.Side:
-    return sps.Side(name, lanes=4, step=lambda: log.append(name), close=lambda: None)
+    return sps.Side(name, 4, prepare=lambda n: None, run=lambda: log.append(name), close=lambda: None)
 
 
 def test_sides_take_turns_in_mirrored_order() -> None:
@@ -20,7 +20,7 @@ def test_sides_take_turns_in_mirrored_order() -> None:
     sides = [side("a", log), side("b", log)]
     rates = sps.in_turns(sides, seconds=0.001, repeats=2, warm_up=0.0)
     changes = [log[0]] + [y for x, y in itertools.pairwise(log) if x != y]
-    assert changes == ["a", "b", "a"]  # a b, then b a: b's two turns join
+    assert changes == ["a", "b", "a", "b", "a"]  # warm-up a b, then a b, then b a: b's two turns join
     assert [len(v) for v in rates.values()] == [2, 2]
 
 

@@ -34,12 +34,12 @@ UNSAFE_ROOMS = ("emulator/fast/jit", "emulator/fast/render/simd", "vec_env/obser
 LAYERS: list[set[str]] = [
     {"model", "errors", "processes"},
     {"stats", "decide", "sources", "host", "config", "root"},
-    {"measure", "plan", "ledger", "report", "checks"},
+    {"measure", "plan", "ledger", "report", "checks", "simulate"},
     {"round", "pipeline"},
     {"cli"},
     {"__main__"},
 ]
-PURE = ("stats", "decide", "plan", "report")
+PURE = ("stats", "decide", "plan", "report", "simulate")
 IMPURE = {
     "os",
     "io",

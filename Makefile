@@ -10,7 +10,7 @@ export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 NEXTEST := $(shell command -v cargo-nextest)
 RUST_TEST := $(if $(NEXTEST),cargo nextest run --no-tests=pass,cargo test --no-fail-fast)
 
-.PHONY: help setup build demo test test-rust test-python ci bench benchmark lint format clean
+.PHONY: help setup build demo test test-rust test-python ci bench benchmark lint format game game-check clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -65,6 +65,12 @@ bench: setup ## Micro-benchmarks: step, observe, snapshot, `next` (pytest-benchm
 
 benchmark: setup ## Environment steps per second on the canonical workload (learning, not evidence)
 	$(PY) scripts/benchmark_sps.py
+
+game: ## Rebuild the bundled game's ROM from games/cart_runner (needs cc65)
+	@python3 games/cart_runner/build.py
+
+game-check: ## Rebuild it elsewhere and compare with the committed ROM byte for byte
+	@python3 games/cart_runner/build.py --check
 
 clean: ## Remove everything that was built or installed here
 	rm -rf target dist .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

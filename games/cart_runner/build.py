@@ -44,10 +44,25 @@ def build(symbols: Path | None = None) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
         convert.write_generated(HERE, out)
-        run_tool(["ca65", "src/cart_runner.s", "-I", "src", "-I", str(out), "--bin-include-dir", str(out),
-                  "-o", str(out / "game.o"), "-g"])
+        run_tool(
+            [
+                "ca65",
+                "src/cart_runner.s",
+                "-I",
+                "src",
+                "-I",
+                str(out),
+                "--bin-include-dir",
+                str(out),
+                "-o",
+                str(out / "game.o"),
+                "-g",
+            ]
+        )
         labels = symbols or out / "labels.txt"
-        run_tool(["ld65", "-C", "nrom.cfg", "-o", str(out / "rom.nes"), "-Ln", str(labels), str(out / "game.o")])
+        run_tool(
+            ["ld65", "-C", "nrom.cfg", "-o", str(out / "rom.nes"), "-Ln", str(labels), str(out / "game.o")]
+        )
         rom = (out / "rom.nes").read_bytes()
     if len(rom) != ROM_BYTES:
         raise BuildError(f"the ROM should have {ROM_BYTES} bytes, ld65 wrote {len(rom)}: look at nrom.cfg")
@@ -64,10 +79,14 @@ def check(rom: bytes) -> None:
         path = PACKAGE_DATA / name
         found = path.read_bytes() if path.exists() else b""
         if found != expected:
-            where = next((i for i, (a, b) in enumerate(zip(found, expected, strict=False)) if a != b),
-                         min(len(found), len(expected)))
-            raise BuildError(f"committed {name} ({len(found)} bytes) differs from the sources ({len(expected)} "
-                             f"bytes) first at byte {where}: run `make game` and commit the result")
+            where = next(
+                (i for i, (a, b) in enumerate(zip(found, expected, strict=False)) if a != b),
+                min(len(found), len(expected)),
+            )
+            raise BuildError(
+                f"committed {name} ({len(found)} bytes) differs from the sources ({len(expected)} "
+                f"bytes) first at byte {where}: run `make game` and commit the result"
+            )
 
 
 def main() -> int:

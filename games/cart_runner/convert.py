@@ -15,9 +15,33 @@ from pathlib import Path
 import convert_music
 
 ROWS = 13  # metatile rows below the status bar
-FLAGS = {"solid": 0x01, "oneway": 0x02, "hazard": 0x04, "coin": 0x08, "brick": 0x10, "crate": 0x20, "prize": 0x40}
-OBJECTS = ["none", "grub", "beetle", "bat", "urchin", "hopper", "ember", "lift_h", "lift_v", "lift_drop",
-           "cinder", "helmet", "spark", "shard", "goal", "start"]
+FLAGS = {
+    "solid": 0x01,
+    "oneway": 0x02,
+    "hazard": 0x04,
+    "coin": 0x08,
+    "brick": 0x10,
+    "crate": 0x20,
+    "prize": 0x40,
+}
+OBJECTS = [
+    "none",
+    "grub",
+    "beetle",
+    "bat",
+    "urchin",
+    "hopper",
+    "ember",
+    "lift_h",
+    "lift_v",
+    "lift_drop",
+    "cinder",
+    "helmet",
+    "spark",
+    "shard",
+    "goal",
+    "start",
+]
 PLACED_ONLY = {"goal", "start"}  # become level constants, never object slots
 REPEAT_COLUMN = 0xFF
 LONG_RUN = 0xC0
@@ -98,7 +122,9 @@ def check_picture(picture: Picture) -> None:
     size = {"tile": (8, 8), "block": (16, 16)}.get(picture.kind)
     width, height = len(picture.rows[0]) if picture.rows else 0, len(picture.rows)
     if size and (width, height) != size:
-        raise SourceError(f"{picture.where}: {picture.name} should be {size[0]}x{size[1]}, is {width}x{height}")
+        raise SourceError(
+            f"{picture.where}: {picture.name} should be {size[0]}x{size[1]}, is {width}x{height}"
+        )
     if width % 8 or height % 8 or not height:
         raise SourceError(f"{picture.where}: {picture.name} is {width}x{height}, not whole tiles")
     for row in picture.rows:
@@ -117,7 +143,9 @@ def font_tiles(picture: Picture) -> list[tuple[str, bytes]]:
 
 def bytes_line(values: list[int] | bytes) -> str:
     values = list(values)
-    return "\n".join("  .byte " + ",".join(f"${v:02X}" for v in values[i : i + 24]) for i in range(0, len(values), 24))
+    return "\n".join(
+        "  .byte " + ",".join(f"${v:02X}" for v in values[i : i + 24]) for i in range(0, len(values), 24)
+    )
 
 
 class Art:
@@ -155,7 +183,11 @@ class Art:
 
     def add_sprite(self, picture: Picture) -> None:
         width, height = len(picture.rows[0]), len(picture.rows)
-        tiles = [self.sprites.add(planes(picture.rows, x, y)) for y in range(0, height, 8) for x in range(0, width, 8)]
+        tiles = [
+            self.sprites.add(planes(picture.rows, x, y))
+            for y in range(0, height, 8)
+            for x in range(0, width, 8)
+        ]
         self.sprite_list.append((picture, tiles))
 
     def include(self) -> str:
@@ -167,14 +199,20 @@ class Art:
         for corner, label in enumerate(("tl", "tr", "bl", "br")):
             out += [f"block_{label}:", bytes_line([tiles[corner] for _, tiles in self.blocks])]
         out += ["block_palette:", bytes_line([p.palette() for p, _ in self.blocks])]
-        out += ["block_flags:", bytes_line([sum(FLAGS[o] for o in p.options if o in FLAGS) for p, _ in self.blocks])]
+        out += [
+            "block_flags:",
+            bytes_line([sum(FLAGS[o] for o in p.options if o in FLAGS) for p, _ in self.blocks]),
+        ]
         out += [f"SPRITE_{p.name.upper()} = {i}" for i, (p, _) in enumerate(self.sprite_list)]
         names = [p.name for p, _ in self.sprite_list]
         for half, sign in (("lo", "<"), ("hi", ">")):
             out += [f"sprite_{half}:"] + [f"  .byte {sign}sprite_{name}" for name in names]
         for picture, tiles in self.sprite_list:
             columns = len(picture.rows[0]) // 8
-            out += [f"sprite_{picture.name}:", bytes_line([columns, len(tiles) // columns, picture.palette(), *tiles])]
+            out += [
+                f"sprite_{picture.name}:",
+                bytes_line([columns, len(tiles) // columns, picture.palette(), *tiles]),
+            ]
         return "\n".join(out) + "\n"
 
 
@@ -225,7 +263,9 @@ def read_map(path: Path, art: Art) -> Level:
                 column = []
                 for row, text in enumerate(section):
                     if i >= len(text) or text[i] not in legend | objects:
-                        raise SourceError(f"{where}: section before, row {row}: nothing for column {i} in {text!r}")
+                        raise SourceError(
+                            f"{where}: section before, row {row}: nothing for column {i} in {text!r}"
+                        )
                     if text[i] in objects:
                         kind = OBJECTS[objects[text[i]]]
                         if kind in PLACED_ONLY:
@@ -238,7 +278,9 @@ def read_map(path: Path, art: Art) -> Level:
         else:
             section.append(line)
     if set(places) != PLACED_ONLY or not 32 <= len(columns) <= 232:
-        raise SourceError(f"{path.name}: needs a start, a goal and 32-232 columns, has {places}, {len(columns)}")
+        raise SourceError(
+            f"{path.name}: needs a start, a goal and 32-232 columns, has {places}, {len(columns)}"
+        )
     return Level(options, columns, spawns, places["goal"][0], places["start"])
 
 
@@ -260,7 +302,9 @@ def level_include(levels: list[Level], art: Art) -> str:
     out += ["level_music:"] + [f"  .byte SONG_{level.options['music'][0].upper()}" for level in levels]
     for table in ("columns", "spawns", "palette", "name"):
         for half, sign in (("lo", "<"), ("hi", ">")):
-            out += [f"level_{table}_{half}:"] + [f"  .byte {sign}level{i}_{table}" for i in range(1, len(levels) + 1)]
+            out += [f"level_{table}_{half}:"] + [
+                f"  .byte {sign}level{i}_{table}" for i in range(1, len(levels) + 1)
+            ]
     for i, level in enumerate(levels, 1):
         stream: list[int] = []
         for at, column in enumerate(level.columns):

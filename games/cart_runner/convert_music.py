@@ -89,7 +89,9 @@ def include(paths: list[Path]) -> str:
         out += [f"song_{half}:"] + [f"  .byte {sign}{label}" for label, _ in streams]
     out += ["song_loops:", "  .byte " + ",".join(map(str, loops))]
     for label, data in streams:
-        out += [f"{label}:"] + ["  .byte " + ",".join(map(str, data[i : i + 24])) for i in range(0, len(data), 24)]
+        out += [f"{label}:"] + [
+            "  .byte " + ",".join(map(str, data[i : i + 24])) for i in range(0, len(data), 24)
+        ]
     periods = [round(CPU_HZ / (16 * 65.40639 * 2 ** (i / 12))) - 1 for i in range(PITCHES)]
     out += ["period_lo = * - 2"] + [f"  .byte {p & 255}" for p in periods]
     out += ["period_hi = * - 2"] + [f"  .byte {p >> 8}" for p in periods]

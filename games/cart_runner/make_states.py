@@ -56,8 +56,10 @@ def level_state(machine: Machine, level: int) -> bytes:
             break
     found = machine.peek(GAME_MODE), machine.peek(LEVEL)
     if found != (MODE_PLAY, level):
-        raise SystemExit(f"make_states.py: wanted mode {MODE_PLAY}, level {level}; after {TRY_FRAMES} frames the "
-                         f"game is in mode, level {found}: rebuild the ROM with `make game`")
+        raise SystemExit(
+            f"make_states.py: wanted mode {MODE_PLAY}, level {level}; after {TRY_FRAMES} frames the "
+            f"game is in mode, level {found}: rebuild the ROM with `make game`"
+        )
     return bytes(machine.emulator.get_state())
 
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Build Cart Runner from its sources: the one command behind `make game` and `make game-check`.
 
-Art, maps, screens and music are text; this script turns them into ca65 include files and a CHR image (convert.py
-holds the formats), then calls ca65 and ld65. The result depends on the sources alone, so two builds are equal byte
-for byte. Standard library only; it never imports rollcart. States are made by make_states.py.
+Art, maps, screens and music are text; convert.py and its neighbours hold their formats and turn them
+into ca65 include files and a CHR image; this script then calls ca65 and ld65. The result depends on the
+sources alone, so two builds are equal byte for byte. Standard library only. States are made by
+make_states.py.
 
     python3 games/cart_runner/build.py            rebuild the committed ROM and rom.sha
     python3 games/cart_runner/build.py --check    rebuild elsewhere and compare with the committed ROM

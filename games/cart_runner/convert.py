@@ -1,10 +1,12 @@
 """Turn Cart Runner's text sources into CHR bytes and ca65 include files.
 
 Formats, each a plain text file; a line that starts with `# ` is a comment:
-  art/*.txt      `font GLYPHS` | `tile NAME` | `block NAME pal=N [flag...]` | `sprite NAME [pal=N]`, then rows of
-                 `.123` (colour 0-3 of the palette); `mirror` means that the rows are the left half.
-  maps/*.txt     `name`, `palette`, `music`, `time`, `legend CHAR BLOCK`, `object CHAR TYPE`, then `section`s of 13 rows.
-  screens/*.txt  30 rows of 32 characters; `legend CHAR BLOCK` puts a 16x16 block where a 2x2 square of CHAR starts.
+  art/*.txt      `font GLYPHS`, `tile NAME`, `block NAME pal=N [flag...]` or `sprite NAME [pal=N]`, then rows
+                 of `.123` (colour 0-3 of the palette); `mirror` means that the rows are the left half.
+  maps/*.txt     `name`, `palette`, `music`, `time`, `legend CHAR BLOCK`, `object CHAR TYPE`, then `section`s
+                 of 13 rows.
+  screens/*.txt  30 rows of 32 characters; `legend CHAR BLOCK` puts a 16x16 block where a 2x2 square of CHAR
+                 starts.
   music/*.txt    see convert_music.py.
 This module leaves calling the assembler to build.py.
 """

@@ -1,9 +1,10 @@
 """Turn music/*.txt into byte streams for the sound driver (src/sound.s).
 
-A file has `tempo FRAMES` (frames a unit), `loop yes|no`, then lines `pulse1:`, `pulse2:`, `triangle:`, `noise:` that
-may repeat and are joined. A token is NOTE/UNITS (`c4/2`, `f#5/1`), `-/UNITS` for a rest, or `(` ... `)xN` for a
-repeat; without `/UNITS` the last length holds. Noise notes are `k` kick, `s` snare, `h` hat.
-Stream bytes: 0 end (loop or stop), 1 rest, 2.. pitch from C2 upwards, $80+n sets the length to n frames.
+A file has `tempo FRAMES` (frames a unit), `loop yes|no`, then lines `pulse1:`, `pulse2:`, `triangle:`,
+`noise:` that may repeat and are joined. A token is NOTE/UNITS (`c4/2`, `f#5/1`), `-/UNITS` for a rest,
+or `(` ... `)xN` for a repeat; without `/UNITS` the last length holds. Noise notes are `k` kick, `s`
+snare, `h` hat. Stream bytes: 0 end (loop or stop), 1 rest, 2.. pitch from C2 upwards, $80+n sets the
+length to n frames.
 """
 
 import re

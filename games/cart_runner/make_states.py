@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Make the start states of the bundled game with stable-retro from the committed ROM.
 
-Each state is the moment at which a level hands the cart to the player: the title's level select (UP) chooses the level,
-START begins it, and the state is taken after the first frame whose `game_mode` is 3. The files are gzip'd FCEUmm
-states, without a time stamp, so the same core gives the same bytes. Needs the `peers` extra.
+Each state is the moment at which a level hands the cart to the player: the title's level select (UP)
+chooses the level, START begins it, and the state is taken after the first frame whose `game_mode` is 3.
+The files are gzip'd FCEUmm states, without a time stamp, so the same core gives the same bytes. Needs
+the `peers` extra.
 
     .venv/bin/python games/cart_runner/make_states.py
 """

@@ -34,6 +34,12 @@ def test_the_wheel_holds_both_packages_and_the_native_module(names: list[str]) -
     assert [n for n in names if n.startswith("rollcart/_native")], names
 
 
+def test_the_wheel_holds_the_bundled_game(names: list[str]) -> None:
+    game = "rollcart/data/stable/CartRunner-Nes-v0/"
+    for file in ("rom.nes", "rom.sha", "data.json", "scenario.json", "metadata.json"):
+        assert game + file in names
+
+
 def test_the_wheel_holds_no_test_and_no_script(names: list[str]) -> None:
     tops = {name.split("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"rollcart", "cartlab"}

@@ -3,6 +3,8 @@
     project = make(tmp_path)                      a repository with one commit
     slower = project.commit("slower", work=20)    an engine that does 20 % more work a step (100 = the same)
     project.commit("pixel", observe="value ^ 1")  an engine whose observations differ
+    project.write("extension.py", "...")          a Python part, imported by the worker with the library
+    project.build(root), project.plan()           what measure takes; sizes as in PLAN_SIZES
 
 The workload is fake_workload.py, copied in as `harness/workload.py`. PLAN_SIZES are sizes that make a block
 take about 0.1 s.
@@ -15,6 +17,10 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from cartlab import config, host, measure, sources
+from cartlab.model import Build, Plan
 
 HERE = Path(__file__).resolve().parent
 
@@ -50,7 +56,10 @@ default_workload = "fake"
 name = "fake"
 
 [build]
-command = "cc -O1 -shared -fPIC -o $CARTLAB_BUILD_DIR/libengine.so engine.c"
+command = '''
+cc -O1 -shared -fPIC -pthread -o $CARTLAB_BUILD_DIR/libengine.so engine.c || exit 1
+for part in *.py *.pth; do test -f $part && cp $part $CARTLAB_BUILD_DIR; done; true
+'''
 artifact = "libengine.so"
 inputs = ["engine.c"]
 timeout_s = 60
@@ -120,6 +129,23 @@ class Project:
             "engine.c",
             ENGINE.format(work=work, observe=observe, reward=reward, before=before, at_step=at_step),
         )
+
+    def build(self, root: Path, text: str = "HEAD") -> Build:
+        """The built package of a ref, cached under `root`."""
+        return sources.build(config.load(self.path), sources.resolve(self.path, text), root)
+
+    def plan(self, attempt_id: str = "attempt", **changes: Any) -> Plan:
+        """A small screen plan of HEAD against HEAD; `changes` replace fields."""
+        ref = sources.resolve(self.path, "HEAD")
+        workload = config.load(self.path).workload()
+        fields: dict[str, Any] = {
+            "attempt_id": attempt_id, "command": "screen", "tier": "screen", "benchmark_tier": "local_triage",
+            "base": ref, "cand": ref, "workload": workload, "policy": "anytime", "unit": "block",
+            "design": "betting",
+            "max_blocks": 6, "max_seconds": None, "policy_hash": "0" * 64, "host_class": host.host_class(),
+            "harness_hash": measure.harness_hash(self.path, workload), **PLAN_SIZES,
+        }  # fmt: skip
+        return Plan(**{**fields, **changes})
 
     def commit(self, message: str, **engine: object) -> str:
         """Commit everything, after writing an engine if arguments name one; returns the commit id."""

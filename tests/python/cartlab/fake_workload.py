@@ -7,9 +7,17 @@ share.
 
 import array
 import ctypes
+import importlib
 import random
 import sys
 from pathlib import Path
+
+
+class BadLanes(Exception):
+    """A workload that no build can run."""
+
+
+BAD_INPUT = (BadLanes,)
 
 
 class Session:
@@ -18,6 +26,8 @@ class Session:
     def __init__(self, native, params, seed):
         self.native = native
         self.lanes = params["lanes"]
+        if self.lanes < 1:
+            raise BadLanes(f"lanes must be at least 1; found {self.lanes}")
         self.work = params["work"]
         self.rng = random.Random(seed)
         self.library = ctypes.CDLL(native)
@@ -67,5 +77,7 @@ class Session:
 
 
 def open(workload, seed, layout_seed):
-    """Load the library from the build directory, which is first on sys.path."""
+    """Load the library from the build directory, first on sys.path, and its Python part if it has one."""
+    if (Path(sys.path[0]) / "extension.py").exists():
+        importlib.import_module("extension")
     return Session(str(Path(sys.path[0]) / "libengine.so"), workload["params"], seed)

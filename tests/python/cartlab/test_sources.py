@@ -299,10 +299,8 @@ def test_flags_of_the_caller_and_of_the_file_are_part_of_the_key(
 def test_accept_tiers_build_in_a_fresh_target_and_screen_may_use_that_build(
     project: fake_project.Project, root: Path
 ) -> None:
-    command = 'command = "ls $CARGO_TARGET_DIR; touch $CARGO_TARGET_DIR/trace; cc '
-    settings = config.parse(
-        fake_project.CONFIG.replace('command = "cc ', command, 1), project.path / config.FILE
-    )
+    command = "ls $CARGO_TARGET_DIR; touch $CARGO_TARGET_DIR/trace; cc "
+    settings = config.parse(fake_project.CONFIG.replace("cc ", command, 1), project.path / config.FILE)
     first = sources.build(settings, sources.resolve(project.path, "HEAD"), root)
     project.commit("two", work=110)
     shared = sources.build(settings, sources.resolve(project.path, "HEAD"), root)
@@ -319,7 +317,7 @@ def test_accept_tiers_build_in_a_fresh_target_and_screen_may_use_that_build(
 
 def test_both_sides_are_built_at_one_place(project: fake_project.Project, root: Path) -> None:
     settings = config.parse(
-        fake_project.CONFIG.replace('command = "cc ', 'command = "pwd; echo $CARTLAB_BUILD_DIR; cc ', 1),
+        fake_project.CONFIG.replace("cc ", "pwd; echo $CARTLAB_BUILD_DIR; cc ", 1),
         project.path / config.FILE,
     )
     project.commit("two", work=110)
@@ -353,9 +351,7 @@ def test_a_build_that_leaves_no_artifact_failed(project: fake_project.Project, r
 
 
 def test_a_build_that_hangs_is_killed_with_its_children(project: fake_project.Project, root: Path) -> None:
-    text = fake_project.CONFIG.replace(
-        'command = "cc ', 'command = "setsid sleep 61.25 & sleep 61.25; cc ', 1
-    )
+    text = fake_project.CONFIG.replace("cc ", "setsid sleep 61.25 & sleep 61.25; cc ", 1)
     text = text.replace("timeout_s = 60", "timeout_s = 0.3", 1)
     with pytest.raises(BuildFailed, match="was killed"):
         sources.build(

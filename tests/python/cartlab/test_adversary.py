@@ -1,0 +1,240 @@
+"""Candidates that cheat. Each test is one trick; none may become a faster verdict."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import fake_project
+import pytest
+
+from cartlab import measure
+from cartlab.errors import BehaviourChanged, Tampered, WorkerCrashed
+from cartlab.model import Build
+
+# With nothing gained the block value is near 0; a trick that halves a clock would show as ln 2 = 0.69.
+NOTHING_GAINED = 0.5
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> fake_project.Project:
+    return fake_project.make(tmp_path / "repo")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def honest(project: fake_project.Project, root: Path) -> Build:
+    return project.build(root)
+
+
+def block(project: fake_project.Project, base: Build, cand: Build, index: int = 0, coin: int = 0) -> float:
+    return measure.run_block(project.plan(), index, coin, base, cand, repo=project.path).y
+
+
+def extended(project: fake_project.Project, root: Path, text: str) -> Build:
+    """A candidate with a Python part that runs inside the worker."""
+    project.write("extension.py", text)
+    project.commit("extension")
+    return project.build(root)
+
+
+def test_a_candidate_that_edits_the_adapter_is_driven_by_the_controllers_adapter(
+    project: fake_project.Project, root: Path, honest: Build
+) -> None:
+    before = measure.harness_hash(project.path, project.plan().workload)
+    project.git("checkout", "-q", "-b", "cheat")
+    project.write("harness/workload.py", "raise SystemExit('the edited adapter ran')\n")
+    project.commit("edit the harness")
+    cand = project.build(root)
+    project.git("checkout", "-q", "main")
+    assert measure.harness_hash(project.path, project.plan().workload) == before
+    assert abs(block(project, honest, cand)) < NOTHING_GAINED
+
+
+def test_a_candidates_sitecustomize_and_pth_files_never_run(
+    project: fake_project.Project, root: Path, honest: Build, tmp_path: Path
+) -> None:
+    trace = tmp_path / "trace"
+    project.write("sitecustomize.py", f"open({str(trace)!r}, 'w')\n")
+    project.write("usercustomize.py", f"open({str(trace)!r}, 'w')\n")
+    project.write("cheat.pth", f"import os; open({str(trace)!r}, 'w')\n")
+    project.commit("customise")
+    cand = project.build(root)
+    assert (Path(cand.path) / "sitecustomize.py").is_file()
+    assert (Path(cand.path) / "cheat.pth").is_file()
+    assert abs(block(project, honest, cand)) < NOTHING_GAINED
+    assert not trace.exists()
+
+
+def test_a_candidate_that_shadows_the_standard_library_changes_no_clock(
+    project: fake_project.Project, root: Path, honest: Build
+) -> None:
+    project.write("time.py", "def perf_counter_ns(): return 0\ndef process_time_ns(): return 0\n")
+    project.write("json.py", "raise SystemExit('shadowed')\n")
+    project.write("hashlib.py", "raise SystemExit('shadowed')\n")
+    project.commit("shadow")
+    assert abs(block(project, honest, project.build(root))) < NOTHING_GAINED
+
+
+def test_patching_time_changes_no_clock(project: fake_project.Project, root: Path, honest: Build) -> None:
+    cand = extended(
+        project,
+        root,
+        "import time\nreal = time.perf_counter_ns\ntime.perf_counter_ns = lambda: real() // 2\n"
+        "time.perf_counter = lambda: real() / 2e9\n",
+    )
+    assert abs(block(project, honest, cand)) < NOTHING_GAINED
+
+
+@pytest.mark.parametrize("factor", ["// 2", "* 2"])
+def test_patching_the_servers_own_clock_is_tampering(
+    project: fake_project.Project, root: Path, honest: Build, factor: str
+) -> None:
+    text = f"import __main__\nreal = __main__._wall_ns\n__main__._wall_ns = lambda: real() {factor}\n"
+    cand = extended(project, root, text)
+    with pytest.raises(Tampered, match="the candidate's clock must agree") as error:
+        measure.run_block(project.plan(slice_ms=10.0), 0, 0, honest, cand, repo=project.path)
+    assert error.value.exit_code == 16
+
+
+SESSION = (
+    "import sys\nSession = sys._getframe(1)\n"
+    "while 'Session' not in Session.f_globals: Session = Session.f_back\n"
+)
+
+
+def test_fewer_steps_than_asked_for_are_seen(
+    project: fake_project.Project, root: Path, honest: Build
+) -> None:
+    cand = extended(
+        project,
+        root,
+        SESSION + "Session = Session.f_globals['Session']\n"
+        "def run(self):\n    for actions in self.actions[::2]: self.kept.append(self.step(actions))\n"
+        "Session.run = run\n",
+    )
+    with pytest.raises(WorkerCrashed, match="steps where"):
+        block(project, honest, cand)
+
+
+def test_fewer_steps_with_results_copied_to_fill_the_count_change_behaviour(
+    project: fake_project.Project, root: Path, honest: Build
+) -> None:
+    cand = extended(
+        project,
+        root,
+        SESSION + "Session = Session.f_globals['Session']\n"
+        "def run(self):\n    for actions in self.actions[::2]: self.kept += 2 * [self.step(actions)]\n"
+        "    del self.kept[len(self.actions):]\n"
+        "Session.run = run\n",
+    )
+    with pytest.raises(BehaviourChanged, match="differ while timing: rewards"):
+        block(project, honest, cand)
+
+
+def test_observations_left_stale_once_nobody_seems_to_look_change_behaviour(
+    project: fake_project.Project, root: Path, honest: Build
+) -> None:
+    # Honest for as long as `verify` lasts, then the observations are no longer written.
+    at_step = "static int n; static uint8_t none[64]; if (++n > 22) seen = none;"
+    project.commit("stale", at_step=at_step)
+    cand = project.build(root)
+    assert measure.verify_equal(project.plan(), honest, cand, repo=project.path).equal
+    with pytest.raises(BehaviourChanged, match="the observation of step") as error:
+        block(project, honest, cand)
+    assert error.value.exit_code == 12
+
+
+def test_work_put_off_until_after_the_slice_is_not_parked(
+    project: fake_project.Project, root: Path, honest: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.commit(
+        "thread",
+        before="#include <pthread.h>\nstatic void *spin(void *p) { for (;;) ; return p; }",
+        at_step="static pthread_t t; if (!t) pthread_create(&t, 0, spin, 0);",
+    )
+    cand = project.build(root)
+    with pytest.raises(WorkerCrashed, match="threads of this build still run"):
+        block(project, honest, cand)
+
+
+@pytest.mark.parametrize("leave", ["", "setsid();"])
+def test_a_child_left_spinning_is_tampering_and_is_killed(
+    project: fake_project.Project, root: Path, honest: Build, leave: str
+) -> None:
+    project.commit(
+        "child",
+        before="#include <unistd.h>",
+        at_step=f"static int n; if (!n++ && !fork()) {{ {leave} close(0); for (;;) ; }}",
+    )
+    cand = project.build(root)
+    with pytest.raises(Tampered, match="must leave no process behind; 1 still ran") as error:
+        block(project, honest, cand)
+    assert error.value.exit_code == 16
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+    assert cand.path not in listed
+
+
+def test_nothing_that_a_worker_writes_at_home_is_there_for_the_next_one(
+    project: fake_project.Project, root: Path, honest: Build
+) -> None:
+    cand = extended(
+        project,
+        root,
+        "import os, tempfile\nfrom pathlib import Path\n"
+        "for folder in (Path.home(), Path(tempfile.gettempdir()), Path.cwd()):\n"
+        "    cache = folder / 'cartlab-cheat-cache'\n"
+        "    if cache.exists(): raise SystemExit('found the cache')\n"
+        "for folder in (Path.home(), Path(tempfile.gettempdir()), Path.cwd()):\n"
+        "    (folder / 'cartlab-cheat-cache').write_text('results')\n",
+    )
+    for index in (0, 1):
+        assert abs(block(project, honest, cand, index)) < NOTHING_GAINED
+
+
+def test_a_worker_that_keeps_results_in_its_build_directory_is_tampering(
+    project: fake_project.Project, root: Path, honest: Build
+) -> None:
+    cand = extended(
+        project,
+        root,
+        "import sys\nfrom pathlib import Path\n(Path(sys.path[0]) / 'cache').write_text('results')\n",
+    )
+    block(project, honest, cand, 0)
+    with pytest.raises(Tampered, match="changed on disk"):
+        block(project, honest, cand, 1)
+
+
+def test_every_block_plays_other_actions_so_remembered_results_are_worthless(
+    project: fake_project.Project, honest: Build
+) -> None:
+    digests = {
+        measure.run_block(project.plan(attempt), index, 0, honest, honest, repo=project.path).digests["base"]
+        for attempt in ("one", "two")
+        for index in (0, 1)
+    }
+    assert len(digests) == 4
+
+
+def test_a_candidate_that_prints_breaks_no_protocol(
+    project: fake_project.Project, root: Path, honest: Build
+) -> None:
+    text = "import os, sys\nprint('{\"ns\": 1, \"cpu_ns\": 1}')\nos.write(1, b'noise')\nsys.stdin.read()\n"
+    cand = extended(project, root, text)
+    assert abs(block(project, honest, cand)) < NOTHING_GAINED
+
+
+def test_a_candidates_worker_sees_nothing_of_the_callers_environment(
+    project: fake_project.Project, root: Path, honest: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CARTLAB_SECRET", "value")
+    cand = extended(
+        project, root, "import os\nif 'CARTLAB_SECRET' in os.environ: raise SystemExit('leaked')\n"
+    )
+    assert abs(block(project, honest, cand)) < NOTHING_GAINED
+    assert os.environ["CARTLAB_SECRET"] == "value"

@@ -32,8 +32,8 @@ UNSAFE_ROOMS = ("emulator/fast/jit", "emulator/fast/render/simd", "vec_env/obser
 # Layers of cartlab, lowest first; a module imports lower layers only. slice_server stands outside: it runs
 # by path, alone.
 LAYERS: list[set[str]] = [
-    {"model", "errors", "processes"},
-    {"stats", "decide", "sources", "host", "config", "root"},
+    {"model", "errors", "processes", "outcome"},
+    {"stats", "decide", "sources", "host", "config", "root", "artefacts", "glance"},
     {"measure", "plan", "ledger", "report", "checks", "simulate"},
     {"round", "pipeline"},
     {"cli"},

@@ -1,0 +1,68 @@
+"""The files of one run: benchmarks/runs/RUN/{plan.json, aggregate.json, manifest.json, raw/block-NN.json,
+build-SIDE.log}.
+
+Copies for people and for `record`; the ledger stays the one truth. Every file is written whole and renamed
+into place, the manifest last: a run folder without a manifest belongs to a run that did not end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+AGGREGATE_SCHEMA = "cartlab.aggregate/1"
+MANIFEST_SCHEMA = "cartlab.manifest/1"
+
+
+class RunFolder:
+    """One run's folder; relative() is how its files are named in the ledger, so that a root can be moved."""
+
+    def __init__(self, root: Path, run: str) -> None:
+        self.root = root
+        self.path = root / "benchmarks" / "runs" / run
+
+    def relative(self, name: str) -> str:
+        """The file's name below the root."""
+        return (self.path / name).relative_to(self.root).as_posix()
+
+    def write(self, name: str, value: Any) -> Path:
+        """Write one JSON file whole, flushed to the disk."""
+        return write_whole(
+            self.path / name, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        )
+
+    def write_text(self, name: str, text: str) -> Path:
+        return write_whole(self.path / name, text)
+
+    def close(self, facts: dict[str, Any]) -> Path:
+        """Write the manifest: every file's digest, and what the run was made with."""
+        files = {
+            path.relative_to(self.path).as_posix(): sha256_of(path)
+            for path in sorted(self.path.rglob("*"))
+            if path.is_file() and path.name != "manifest.json"
+        }
+        return self.write("manifest.json", {"schema": MANIFEST_SCHEMA, "files": files, **facts})
+
+
+def write_whole(path: Path, text: str) -> Path:
+    """Write beside, flush, rename: a reader sees the old file or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    with beside.open("w", encoding="utf-8") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    beside.replace(path)
+    return path
+
+
+def sha256_of(path: Path) -> str:
+    """The file's sha256, read in pieces."""
+    digest = hashlib.sha256()
+    with path.open("rb") as source:
+        while piece := source.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()

@@ -1,0 +1,194 @@
+"""`cartlab` and `scripts/autoresearch.py`: read the command line, call one subcommand, print its answer,
+give its exit code.
+
+Only the chosen subcommand's module is imported, so that `next` answers at once. Libraries raise errors that
+carry an exit code; this module alone turns them into one. Rules live elsewhere: nothing here decides.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from cartlab.cli.options import Parser, declare_common, hoist
+from cartlab.cli.table import BY_NAME, ROWS, Row
+from cartlab.cli.talk import Talk
+from cartlab.errors import BadRoot, CartlabError, Interrupted, UsageError
+
+if TYPE_CHECKING:
+    from cartlab.outcome import Outcome
+    from cartlab.pipeline.lab import Lab
+
+PROG = "scripts/autoresearch.py"
+INTRODUCTION = """\
+Measure two git revisions against each other and keep only proven speed-ups.
+
+A first session:
+  {prog} init
+  {prog} status
+  {prog} next                        what to do now, as an exact command line
+  {prog} probe                       where you are, in five seconds
+  {prog} checks --quick              before you commit a candidate
+  {prog} screen HEAD~1 HEAD          worth proving?
+  {prog} accept HEAD~1 HEAD          proven?
+
+Add --dry-run to see what a command would do, --json for one object on stdout.
+"""
+
+
+def main(
+    argv: list[str] | None = None,
+    *,
+    prog: str | None = None,
+    repository: Path | None = None,
+    lab: Lab | None = None,
+) -> int:
+    """Run one command line and return its exit code.
+
+    repository: where the calling script lies, if it lies in one. lab: the world that the pipeline sees;
+    None is the real.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    program = prog or "cartlab"
+    name, rest = hoist(words)
+    if name is None and rest and rest[-1] in ("-h", "--help"):
+        return _introduce(program)
+    row = BY_NAME.get(name or "")
+    with Talk(as_json="--json" in words) as talk:
+        if row is None:
+            return _refused(talk, name or "", _unknown(program, name))
+        return _guarded(row, rest, talk, program, repository, lab)
+
+
+def run_row(
+    row: Row, argv: list[str] | None, *, prog: str, repository: Path | None, lab: Lab | None = None
+) -> int:
+    """Run a command that is a script of its own: no subcommand word, otherwise the same in everything."""
+    words = [word for word in (sys.argv[1:] if argv is None else argv) if word != "--"]
+    with Talk(as_json="--json" in words) as talk:
+        return _guarded(row, words, talk, prog, repository, lab)
+
+
+def _guarded(
+    row: Row, rest: list[str], talk: Talk, program: str, repository: Path | None, lab: Lab | None
+) -> int:
+    try:
+        return _run(row, rest, talk, program, repository, lab)
+    except KeyboardInterrupt:
+        return _refused(talk, row.name, Interrupted("interrupted", hint="run the same command to continue"))
+    except CartlabError as error:
+        return _refused(talk, row.name, error)
+    except BrokenPipeError:
+        # The reader of stdout went away (`| head`): nothing is left to say, and nothing to flush at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        import traceback
+
+        traceback.print_exc(file=sys.stderr)
+        return _refused(talk, row.name, CartlabError(f"internal error: {type(error).__name__}: {error}"))
+
+
+def _introduce(program: str) -> int:
+    width = max(len(row.name) for row in ROWS)
+    print(f"usage: {program} COMMAND [arguments] [flags]\n")
+    print(INTRODUCTION.format(prog=program))
+    print("commands, in the order of work:")
+    for row in ROWS:
+        print(f"  {row.name:<{width}}  {row.summary}")
+    print(f"\n{program} COMMAND --help shows a command's flags and examples.")
+    return 0
+
+
+def _unknown(program: str, name: str | None) -> UsageError:
+    if name is None:
+        return UsageError("expected a subcommand", hint=f"{program} --help lists them in the order of work")
+    import difflib
+
+    near = difflib.get_close_matches(name, BY_NAME, 1)
+    hint = f"did you mean {near[0]}?" if near else f"{program} --help lists them in the order of work"
+    return UsageError(f"there is no subcommand {name!r}", hint=hint)
+
+
+def build_parser(program: str, row: Row) -> Parser:
+    """One subcommand's parser, with its examples."""
+    examples = "\n".join(f"  {program} {line}" for line in row.examples)
+    parser = Parser(
+        prog=f"{program} {row.name}".strip(), description=row.summary, epilog=f"examples:\n{examples}"
+    )
+    load(row).declare(parser)
+    declare_common(parser)
+    return parser
+
+
+def load(row: Row) -> Any:
+    """The module of a row: declare(parser), translate(namespace), run(context, request)."""
+    return importlib.import_module(f"cartlab.cli.{row.module}")
+
+
+def _run(
+    row: Row, rest: list[str], talk: Talk, program: str, repository: Path | None, lab: Lab | None
+) -> int:
+    parser = build_parser(program, row)
+    try:
+        # Flags may stand between the refs, which plain parse_args does not take for `nargs="*"`.
+        space = parser.parse_intermixed_args(rest)
+    except SystemExit:  # --help
+        return 0
+    from cartlab.cli.context import Context
+
+    module = load(row)
+    request = module.translate(space)
+    context = Context.open(
+        space, talk, program=program, command=row.name, phase=row.phase, fallback=repository
+    )
+    context.lab_override = lab
+    previous = signal.signal(signal.SIGTERM, _as_interrupt)
+    try:
+        outcome: Outcome = module.run(context, request)
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+    talk.finish(outcome)
+    return outcome.exit_code
+
+
+def _as_interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _after(error: CartlabError, name: str) -> str:
+    # A command line, as everywhere: how to type this one, where to put the root, or where things stand.
+    if isinstance(error, UsageError):
+        return f"{PROG} {name} --help" if name in BY_NAME else f"{PROG} --help"
+    if isinstance(error, BadRoot):
+        return f"{PROG} {name} --autoresearch-root DIR"
+    return f"{PROG} status"
+
+
+def _refused(talk: Talk, name: str, error: CartlabError) -> int:
+    from cartlab.outcome import Outcome, Report
+
+    row = BY_NAME.get(name)
+    reasons = [str(error.message), *([error.hint] if error.hint else [])]
+    status = "interrupted" if isinstance(error, Interrupted) else "refused"
+    outcome = Outcome(
+        command=name,
+        report=Report(
+            phase=row.phase if row else "orient",
+            inputs=[],
+            outputs=[],
+            decision="inconclusive" if status == "interrupted" else "defer",
+            next=_after(error, name),
+        ),
+        status=status,
+        exit_code=error.exit_code,
+        reasons=reasons,
+    )
+    talk.warn(f"error: {error.message}" + (f"\n  try: {error.hint}" if error.hint else ""))
+    talk.finish(outcome)
+    return error.exit_code

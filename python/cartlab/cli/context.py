@@ -1,0 +1,80 @@
+"""What a subcommand works with: the repository, the root, the flags everybody has, a voice, and the
+laboratory.
+
+Everything is found when it is first asked for, so that a cheap command pays for nothing it does not use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cartlab.cli.options import Common, common
+from cartlab.cli.talk import Talk
+from cartlab.outcome import Outcome, Report
+from cartlab.root import Root, find_repository, resolve_root
+
+if TYPE_CHECKING:
+    from cartlab.pipeline.lab import Lab
+
+
+@dataclass
+class Context:
+    """One command's surroundings; tests put their own laboratory in."""
+
+    command: str
+    phase: str
+    program: str
+    talk: Talk
+    common: Common = field(default_factory=Common)
+    cwd: Path = field(default_factory=Path.cwd)
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    fallback: Path | None = None
+    lab_override: Lab | None = None
+
+    @classmethod
+    def open(
+        cls,
+        space: argparse.Namespace,
+        talk: Talk,
+        *,
+        program: str,
+        command: str,
+        phase: str,
+        fallback: Path | None = None,
+    ) -> Context:
+        return cls(command, phase, program, talk, common(space), fallback=fallback)
+
+    @cached_property
+    def repo(self) -> Path:
+        return find_repository(self.cwd, self.fallback)
+
+    @cached_property
+    def root(self) -> Root:
+        found = resolve_root(self.repo, self.common.root, self.environ)
+        if found.source == "default state folder":
+            self.talk.warn(
+                f"root: {found.path} (default; AUTORESEARCH_ROOT_PATH or --autoresearch-root moves it)"
+            )
+        return found
+
+    @cached_property
+    def lab(self) -> Lab:
+        if self.lab_override is not None:
+            return self.lab_override
+        from cartlab.pipeline.lab import Lab
+
+        return Lab.real()
+
+    def line(self, words: str) -> str:
+        """A command line that can be typed as it stands."""
+        return f"scripts/autoresearch.py {words}"
+
+    def answer(self) -> Outcome:
+        """An empty answer of this command, to be filled in."""
+        return Outcome(command=self.command, report=Report(phase=self.phase, next=self.line("next")))

@@ -1,0 +1,124 @@
+"""`next`: the one next action, with its reason and its exact command line.
+
+With an open round the round's own list is the authority; without one, every command works as typed, and
+this is advice from what was recorded last.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import Any
+
+from cartlab.cli.context import Context
+from cartlab.glance import Glance, glance
+from cartlab.outcome import Outcome
+
+WEEK_SECONDS = 7 * 86400
+
+
+@dataclass(frozen=True)
+class Request:
+    """`next` has no choices."""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """No arguments of its own."""
+
+
+def translate(space: argparse.Namespace) -> Request:
+    return Request()
+
+
+def run(context: Context, request: Request) -> Outcome:
+    root = context.root.path
+    out = context.answer()
+    out.ledger = str(root / "events.jsonl")
+    seen = glance(root)
+    if seen is None and (root / "events.jsonl").exists():
+        from cartlab.ledger import Ledger
+
+        ledger = Ledger.open(root)
+        for report in ledger.reports:
+            context.talk.warn(report)
+        ledger.project()
+        seen = glance(root)
+    actions = advice(seen)
+    first = actions[0]
+    out.report.inputs = ["current.json", "results.tsv"] if seen else [f"root {root}"]
+    out.report.next = context.line(first["command"])
+    state = seen.current.get("state") if seen else None
+    where = (
+        f"round {seen.current['round_id']}: {state}"
+        if seen and state
+        else "no round is open: every command works as typed"
+    )
+    out.details = {
+        "actions": [{**one, "command": context.line(one["command"])} for one in actions],
+        "round": state,
+    }
+    out.text = [
+        where,
+        *(f"{at}. {one['reason']}\n   {context.line(one['command'])}" for at, one in enumerate(actions, 1)),
+    ]
+    return out
+
+
+def advice(seen: Glance | None) -> list[dict[str, Any]]:
+    """What to do, best first: {"action", "reason", "command", "legal"}."""
+    if seen is None:
+        return [_action("init", "the root has no ledger yet", "init")]
+    if seen.current.get("next_actions"):
+        return list(seen.current["next_actions"])
+    actions = []
+    if seen.rows:
+        last = seen.rows[-1]
+        pair = f"{last.get('baseline_commit', '')[:12]} {last.get('commit', '')[:12]}"
+        mode, status = last.get("mode", ""), last.get("status", "")
+        if status in ("interrupted", "busy_invalid"):
+            words = f"calibrate {last.get('commit', '')[:12]}" if mode == "calibrate" else f"{mode} {pair}"
+            actions.append(
+                _action(mode, f"the last {mode} ended as {status}: the same command continues it", words)
+            )
+        elif status == "triage_promote":
+            actions.append(
+                _action("accept", "the last screen promoted its candidate: prove it", f"accept {pair}")
+            )
+        elif status == "inconclusive" and mode in ("accept", "accept-stack"):
+            actions.append(
+                _action(
+                    mode, f"the last {mode} was inconclusive: more blocks may decide it", f"{mode} {pair}"
+                )
+            )
+    if not _fresh(seen.current.get("last_calibration")):
+        actions.append(
+            _action(
+                "calibrate",
+                "no calibration of the last seven days: measure this host's noise",
+                "calibrate HEAD",
+            )
+        )
+    actions.append(
+        _action("diagnose", "find where the time goes before changing anything", "diagnose --quick")
+    )
+    actions.append(
+        _action("screen", "a committed candidate is screened against its baseline", "screen HEAD~1 HEAD")
+    )
+    return actions
+
+
+def _action(action: str, reason: str, command: str) -> dict[str, Any]:
+    return {"action": action, "reason": reason, "command": command, "legal": True}
+
+
+def _fresh(calibration: dict[str, Any] | None) -> bool:
+    if not calibration or not calibration.get("at"):
+        return False
+    return age_seconds(str(calibration["at"])) < WEEK_SECONDS
+
+
+def age_seconds(at: str) -> float:
+    """Seconds since an RFC 3339 time of the ledger."""
+    from datetime import datetime, timezone
+
+    return (datetime.now(timezone.utc) - datetime.fromisoformat(at.replace("Z", "+00:00"))).total_seconds()

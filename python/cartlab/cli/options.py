@@ -1,0 +1,197 @@
+"""The flags that several subcommands share, and the refs.
+
+Flags stand anywhere: before the subcommand, between the refs, after them, or after `--`, which the
+predecessor used to separate the runner's flags and which is accepted and not needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from cartlab.errors import BadRef, UsageError
+from cartlab.pipeline.request import Runner
+
+LEGACY_FLAGS = ("--steps", "--repeats", "--warmups", "--max-load", "--max-measured-invocations")
+GLOBAL_SWITCHES = ("--json", "--dry-run", "--no-record")
+GLOBAL_VALUES = ("--autoresearch-root",)
+UNITS = ("block", "process")
+DESIGNS = ("betting", "groupseq")
+POLICIES = ("anytime", "legacy")
+
+
+@dataclass(frozen=True)
+class Common:
+    """Flags that every subcommand understands."""
+
+    root: str | None = None
+    json: bool = False
+    dry_run: bool = False
+    no_record: bool = False
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse that raises instead of leaving the process, and never guesses an abbreviated flag."""
+
+    def __init__(self, **settings: Any) -> None:
+        settings.setdefault("allow_abbrev", False)
+        settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(**settings)
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{self.prog}: {message}", hint=f"{self.prog} --help shows examples")
+
+
+def hoist(argv: list[str]) -> tuple[str | None, list[str]]:
+    """The subcommand and its arguments: global flags before it are moved behind it, and `--` is dropped."""
+    early: list[str] = []
+    rest = list(argv)
+    while rest and rest[0].startswith("-") and rest[0] not in ("-h", "--help"):
+        flag = rest.pop(0)
+        early.append(flag)
+        if flag in GLOBAL_VALUES and rest:
+            early.append(rest.pop(0))
+    if not rest or rest[0] in ("-h", "--help"):
+        return None, early + rest
+    return rest[0], early + [word for word in rest[1:] if word != "--"]
+
+
+def declare_common(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("everywhere")
+    group.add_argument("--autoresearch-root", metavar="DIR", help="state folder; outside the repository")
+    group.add_argument("--json", action="store_true", help="one JSON object on stdout, all else on stderr")
+    group.add_argument("--dry-run", action="store_true", help="say what would be done; write nothing")
+    group.add_argument(
+        "--no-record",
+        action="store_true",
+        help="keep the result out of results.tsv; it never becomes evidence",
+    )
+
+
+def common(space: argparse.Namespace) -> Common:
+    return Common(space.autoresearch_root, space.json, space.dry_run, space.no_record)
+
+
+def declare_refs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "refs",
+        nargs="*",
+        metavar="BASE CAND",
+        help="branch, tag, short or full SHA, HEAD~3; or one A..B",
+    )
+
+
+def two_refs(command: str, refs: list[str]) -> tuple[str, str]:
+    """BASE and CAND out of what was typed: two words, or one `A..B`."""
+    if len(refs) == 1 and ".." in refs[0]:
+        if "..." in refs[0]:
+            raise BadRef(
+                f"expected A..B, found {refs[0]}", hint="three dots name a symmetric difference; use two"
+            )
+        base, _, cand = refs[0].partition("..")
+        refs = [base or "HEAD", cand or "HEAD"]
+    if len(refs) != 2:
+        raise UsageError(
+            f"{command}: expected two revisions, found {len(refs)}",
+            hint=f"for example: {command} HEAD~1 HEAD, or {command} HEAD~1..HEAD",
+        )
+    return refs[0], refs[1]
+
+
+def declare_runner(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("the measurement (also accepted after --)")
+    group.add_argument("--rom-path", metavar="FILE", help="measure this cartridge")
+    group.add_argument("--game", metavar="NAME", help="measure this game of the RETRO_DATA_PATH tree")
+    group.add_argument("--state-dir", metavar="DIR", help="the folder of the start states")
+    group.add_argument("--workload", metavar="NAME", help="a [workload.NAME] of autoresearch.toml")
+    group.add_argument(
+        "--max-blocks", type=_positive_int, metavar="N", help="new blocks of this run, at most"
+    )
+    group.add_argument(
+        "--max-wall-clock-minutes", type=_positive, metavar="M", help="stop after the block that passes M"
+    )
+    group.add_argument(
+        "--unit", choices=UNITS, default="block", help="block (resident workers) or process (a check)"
+    )
+    group.add_argument("--design", choices=DESIGNS, default="betting", help="how blocks become a decision")
+    group.add_argument(
+        "--policy", choices=POLICIES, default="anytime", help="legacy: the predecessor's, to compare"
+    )
+    group.add_argument(
+        "--lease-wait", type=_not_negative, metavar="SECONDS", help="wait for another controller"
+    )
+    group.add_argument(
+        "--force-busy", action="store_true", help="waive the contention rule for this run (--approve)"
+    )
+    group.add_argument("--approve", metavar="REASON", help="why a rule may be waived; recorded")
+    group.add_argument("--keep-sources", action="store_true", help="leave the exported sources in the root")
+    for flag in LEGACY_FLAGS:
+        group.add_argument(flag, metavar="N", help=argparse.SUPPRESS)
+
+
+def runner(space: argparse.Namespace) -> Runner:
+    """Translate, and refuse what contradicts itself."""
+    legacy = {flag: value for flag in LEGACY_FLAGS if (value := getattr(space, _key(flag))) is not None}
+    if legacy and space.policy != "legacy":
+        raise UsageError(
+            f"{sorted(legacy)[0]} belongs to the predecessor's policy and means nothing here",
+            hint="sizes are the tier's own; add --policy legacy to compare with the predecessor",
+        )
+    if space.force_busy and not space.approve:
+        raise UsageError(
+            "--force-busy waives a rule and needs a reason",
+            hint='add --approve "why"; the verdict is marked forced and completes no round',
+        )
+    if space.rom_path and space.game:
+        raise UsageError("--rom-path and --game both name the cartridge", hint="give one of them")
+    return Runner(
+        rom_path=space.rom_path,
+        game=space.game,
+        state_dir=space.state_dir,
+        workload=space.workload,
+        max_blocks=space.max_blocks,
+        max_minutes=space.max_wall_clock_minutes,
+        unit=space.unit,
+        design=space.design,
+        policy=space.policy,
+        lease_wait=space.lease_wait,
+        force_busy=space.force_busy,
+        approve=space.approve,
+        keep_sources=space.keep_sources,
+        legacy=legacy,
+    )
+
+
+def _key(flag: str) -> str:
+    return flag.removeprefix("--").replace("-", "_")
+
+
+def _positive_int(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, found {text!r}")
+    return int(text)
+
+
+def _positive(text: str) -> float:
+    value = _number(text)
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, found {text!r}")
+    return value
+
+
+def _not_negative(text: str) -> float:
+    value = _number(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"expected a number of at least 0, found {text!r}")
+    return value
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if value != value or value in (float("inf"), float("-inf")):
+        raise argparse.ArgumentTypeError(f"expected a number, found {text!r}")
+    return value

@@ -1,0 +1,111 @@
+"""The subcommands in the order of work: one row each, and nothing imported until a row is chosen.
+
+To add one: (1) write a module with `declare(parser)`, `translate(namespace)` and `run(context, request)`;
+(2) add its row here, where it belongs in the order of work; (3) give it an example line.
+`test_cli_table.py` fails when a row has no module, or a module no row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Row:
+    """name as typed; module under cartlab.cli; phase of its report; what it is for; example command lines."""
+
+    name: str
+    module: str
+    phase: str
+    summary: str
+    examples: tuple[str, ...]
+
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "init",
+        "init",
+        "orient",
+        "make the root's files where they are missing; never changes one that is there",
+        ("init", "init --autoresearch-root ~/cart-state"),
+    ),
+    Row(
+        "status",
+        "status",
+        "orient",
+        "where things stand: root, branch, round, latest results, calibration, notes, next action",
+        ("status", "status --limit 20 --rejects"),
+    ),
+    Row(
+        "next",
+        "next",
+        "orient",
+        "the one next action, with its reason and exact command line",
+        ("next", "next --json"),
+    ),
+    Row(
+        "probe",
+        "probe",
+        "diagnose",
+        "time the working tree's package for about five seconds (learning, never a result)",
+        ("probe", "probe --dry-run"),
+    ),
+    Row(
+        "diagnose",
+        "diagnose",
+        "diagnose",
+        "where the working tree's time goes: the phase split, with --profile the engine's",
+        ("diagnose --quick", "diagnose --profile"),
+    ),
+    Row(
+        "checks",
+        "checks",
+        "prototype",
+        "run the surfaces' tests on the working tree, or on REF in a clean checkout; recorded by tree",
+        ("checks --quick --surface auto", "checks HEAD"),
+    ),
+    Row(
+        "screen",
+        "screen",
+        "screen",
+        "six blocks: is the candidate worth proving? A filter, not evidence",
+        (
+            "screen HEAD~1 HEAD",
+            "screen main..fast-ppu --dry-run",
+            "screen HEAD~1 HEAD -- --game CartRunner-Nes-v0",
+        ),
+    ),
+    Row(
+        "accept-stack",
+        "accept_stack",
+        "acceptance",
+        "prove a stack of candidates as one; says nothing of its members",
+        ("accept-stack BASE HEAD", "accept-stack BASE HEAD -- --max-blocks 24"),
+    ),
+    Row(
+        "accept",
+        "accept",
+        "acceptance",
+        "prove one candidate: anytime-valid bounds, up to 48 blocks (--full: 192)",
+        ("accept HEAD~1 HEAD", "accept v1.0 HEAD --full --json"),
+    ),
+    Row(
+        "calibrate",
+        "calibrate",
+        "orient",
+        "measure one revision against itself: this host's noise floor",
+        ("calibrate HEAD", "calibrate HEAD --full"),
+    ),
+    Row(
+        "record",
+        "record",
+        "record",
+        "import an aggregate made elsewhere; marked imported, never counts as evidence",
+        (
+            'record aggregate.json --description "from the lab machine"',
+            "record aggregate.json --status discard",
+        ),
+    ),
+)
+
+BY_NAME = {row.name: row for row in ROWS}

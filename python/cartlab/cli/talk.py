@@ -1,0 +1,97 @@
+"""What goes where: results on stdout, everything else on stderr; with --json stdout holds one object alone.
+
+Progress appears only for work of over two seconds. On a terminal with rich installed it is one line that
+changes; elsewhere it is plain lines, at most one every ten seconds, so that logs stay readable.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+from cartlab.outcome import Outcome
+
+QUIET_SECONDS = 2.0
+PLAIN_INTERVAL = 10.0
+
+
+class Talk:
+    """The command's voice: `say` for people, `progress` for long work, `finish` for the answer."""
+
+    def __init__(self, as_json: bool) -> None:
+        self.as_json = as_json
+        self._began = time.monotonic()
+        self._last_plain = float("-inf")
+        self._live: Any = None
+
+    def say(self, line: str) -> None:
+        """One line for people, at once."""
+        self._clear()
+        print(line, file=sys.stderr if self.as_json else sys.stdout, flush=True)
+
+    def warn(self, line: str) -> None:
+        """One line on stderr, whatever the format."""
+        self._clear()
+        print(line, file=sys.stderr, flush=True)
+
+    def progress(self, line: str) -> None:
+        """What is being done now; shown once the command has taken over two seconds."""
+        now = time.monotonic()
+        if now - self._began < QUIET_SECONDS:
+            return
+        if sys.stderr.isatty():
+            if self._live is None:
+                self._live = _live_line()
+            self._live.update(line)
+        elif now - self._last_plain >= PLAIN_INTERVAL:
+            self._last_plain = now
+            print(f"... {line}", file=sys.stderr, flush=True)
+
+    def finish(self, outcome: Outcome) -> None:
+        """Print the answer: the object, or the text and the five closing lines."""
+        self._clear()
+        if self.as_json:
+            print(json.dumps(outcome.to_json(), ensure_ascii=False, allow_nan=False), flush=True)
+            return
+        for line in (*outcome.text, *outcome.report.lines()):
+            print(line)
+        sys.stdout.flush()
+
+    def __enter__(self) -> Talk:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+
+class _PlainLine:
+    """A line of the terminal that is written over; used where rich is not installed."""
+
+    def update(self, line: str) -> None:
+        sys.stderr.write("\r\x1b[K" + line[:110])
+        sys.stderr.flush()
+
+    def stop(self) -> None:
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
+
+
+def _live_line() -> Any:
+    try:
+        from rich.console import Console
+        from rich.status import Status
+    except ImportError:
+        return _PlainLine()
+    status = Status("", console=Console(stderr=True))
+    status.start()
+    return status

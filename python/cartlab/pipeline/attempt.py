@@ -1,0 +1,392 @@
+"""One attempt: build, compare, check, measure, decide; and one attempt_finished event whatever happens.
+
+Every block is in the ledger, and in a file of its own, before the next begins. A failure ends the attempt
+with the status of what failed; Ctrl-C ends it as interrupted; an error of ours does too, and goes on as an
+error. The ledger's own lock on a running attempt is dropped by the kernel when the process dies, so that
+the next run can close it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import signal
+import statistics
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cartlab.artefacts import AGGREGATE_SCHEMA, RunFolder
+from cartlab.decide import decide
+from cartlab.errors import BehaviourChanged, CartlabError
+from cartlab.ledger import Ledger
+from cartlab.model import STATUSES, TIERS, Block, Build, Evidence, Plan, Validity, Verdict
+from cartlab.outcome import Outcome
+from cartlab.pipeline import answer
+from cartlab.pipeline.checking import full_checks
+from cartlab.pipeline.lab import Lab
+from cartlab.pipeline.request import Request
+from cartlab.pipeline.voice import Voice
+from cartlab.stats.evidence import counts, evidence
+
+# A dropped block is replaced, but not for ever: a run may measure this share of its budget beyond it.
+SPARE_SHARE = 0.3
+SIDES = ("baseline", "candidate")
+
+
+@dataclass
+class Attempt:
+    """A plan on its way to a verdict."""
+
+    plan: Plan
+    request: Request
+    lab: Lab
+    config: Any
+    repo: Path
+    root: Path
+    ledger: Ledger
+    voice: Voice
+    began: float
+    builds: list[Build | None] = field(default_factory=lambda: [None, None])
+    earlier: list[Block] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    equality: Any = None
+    checks: str = "not_run"
+    failed_checks: str = ""
+    limit_stop_reason: str | None = None
+    seconds: dict[str, float] = field(default_factory=lambda: {"build": 0.0, "verify": 0.0, "blocks": 0.0})
+    problem_details: dict[str, Any] = field(default_factory=dict)
+    decided_from: tuple[Validity, bool] = (Validity(), True)
+    last_seq: int = 0
+
+    @property
+    def id(self) -> str:
+        return self.plan.attempt_id
+
+    @property
+    def folder(self) -> RunFolder:
+        return RunFolder(self.root, self.id)
+
+    def carry_out(self) -> Outcome:
+        """All steps, and the record of how they ended."""
+        with self.ledger.running(self.id):
+            with uninterrupted():
+                self.last_seq = self.ledger.append("attempt_started", self.id, self.plan.to_json())["seq"]
+                self.folder.write("plan.json", self.plan.to_json())
+            try:
+                verdict = self._steps()
+            except KeyboardInterrupt:
+                with uninterrupted(again=False):
+                    self.limit_stop_reason = "interrupted"
+                    return self._finish(self._problem("interrupted", "stopped by the user"))
+            except CartlabError as error:
+                # `refused` is no status of an attempt: what should never have started is an error of ours.
+                if error.status not in STATUSES or error.status == "refused":
+                    self._give_up(error)
+                    raise
+                self.problem_details = error.details
+                verdict = self._problem(error.status, error.message)
+            except Exception as error:
+                self._give_up(error)
+                raise
+            with uninterrupted(again=False):
+                return self._finish(verdict)
+
+    def _give_up(self, error: Exception) -> None:
+        """Close the attempt so that a later run continues it; the error itself goes on to the user."""
+        with uninterrupted(again=False), contextlib.suppress(Exception):
+            self.limit_stop_reason = f"{type(error).__name__}: {error}"
+            self._finish(self._problem("interrupted", f"ended by an error: {error}"))
+
+    def _problem(self, status: str, reason: str) -> Verdict:
+        return self._decide(Validity(problem=status, reason=reason, forced=self.plan.forced), True)
+
+    # --- the steps -------------------------------------------------------------------------------------
+
+    def _steps(self) -> Verdict:
+        pooling = self.request.pool and self.plan.recorded
+        self.earlier = (
+            self.ledger.blocks_of(self.plan.pair, self.plan.unit, before=self.id) if pooling else []
+        )
+        self.lab.compliance(self.repo, self.plan.base, self.plan.cand, self.config)
+        with self._timed("build"):
+            self._build()
+        with self._timed("verify"):
+            self._verify()
+        if self.plan.equal_only:
+            return Verdict("ok", "defer", 0, ("the outputs are equal; nothing was measured",), None)
+        if TIERS[self.plan.tier].proves and self.plan.checks:
+            self._check()
+        return self._measure()
+
+    def _build(self) -> None:
+        for at, ref in enumerate((self.plan.base, self.plan.cand)):
+            self.voice.progress(f"building the {SIDES[at]} {ref.name} ({ref.commit[:12]})")
+            try:
+                built = self.lab.build(
+                    self.config,
+                    ref,
+                    self.root,
+                    fresh=self.plan.fresh_build,
+                    progress=self.voice.progress,
+                    keep_sources=self.plan.keep_sources,
+                )
+            except CartlabError as error:
+                if tail := error.details.get("log_tail"):
+                    self.folder.write_text(f"build-{SIDES[at]}.log", tail)
+                    for line in tail.rstrip().splitlines()[-20:]:
+                        self.voice.warn(f"  | {line}")
+                raise
+            self.builds[at] = built
+            with contextlib.suppress(OSError):
+                self.folder.write_text(
+                    f"build-{SIDES[at]}.log",
+                    self.lab.build_log(built).read_text(encoding="utf-8", errors="replace"),
+                )
+
+    def _verify(self) -> None:
+        self.voice.progress(f"comparing outputs over {self.plan.workload.verify_steps} steps")
+        base, cand = self._both()
+        self.equality = self.lab.verify_equal(self.plan, base, cand, self.repo)
+        if not self.equality.equal:
+            raise BehaviourChanged(
+                f"the outputs differ, first in: {self.equality.first_difference}",
+                "a speed-up must do the same work; nothing was timed",
+            )
+
+    def _check(self) -> None:
+        self.voice.progress("running the full checks")
+        passed, reason = full_checks(
+            self.lab, self.ledger, self.plan, self.builds, self.config, self.repo, self.root, self.voice
+        )
+        self.checks = "passed" if passed else "failed"
+        self.failed_checks = reason
+
+    def _measure(self) -> Verdict:
+        verdict = self._decide(self._validity(), self._budget_ended())
+        while not (verdict.final and self._enough(verdict)):
+            self._block()
+            verdict = self._decide(self._validity(), self._budget_ended())
+            self.voice.progress(progress_line(self.plan, self.blocks, verdict))
+        return verdict
+
+    def _enough(self, verdict: Verdict) -> bool:
+        # A pool that was decided before this run began still needs the new blocks that --again asks for.
+        return self._budget_ended() or (not self.plan.again and bool(self.blocks or self.earlier))
+
+    def _block(self) -> None:
+        base, cand = self._both()
+        for build in {build.build_id: build for build in (base, cand)}.values():
+            self.lab.check_build(build)
+        index = len(self.blocks)
+        with self._timed("blocks"):
+            block = self.lab.run_block(self.plan, index, self.lab.coin(), base, cand, self.repo)
+        with uninterrupted():
+            body = block.to_json()
+            stored = body if self.plan.recorded else {**body, "unrecorded": True}
+            self.last_seq = self.ledger.append("block", self.id, stored)["seq"]
+            self.folder.write(f"raw/block-{index:02d}.json", body)
+            self.blocks.append(block)
+
+    # --- what is known ---------------------------------------------------------------------------------
+
+    def _both(self) -> tuple[Build, Build]:
+        base, cand = self.builds
+        assert base is not None and cand is not None
+        return base, cand
+
+    def _validity(self) -> Validity:
+        marks = () if self.plan.recorded else ("unrecorded",)
+        return Validity(forced=self.plan.forced, checks=self.checks, reason=self.failed_checks, marks=marks)
+
+    def _evidence(self) -> Evidence | None:
+        if not self.earlier and not self.blocks:
+            return None
+        return evidence(
+            [*self.earlier, *self.blocks],
+            floor=self.plan.floor,
+            alpha=self.plan.alpha,
+            pooled=len(self.earlier),
+            forced=self.plan.forced,
+        )
+
+    def _decide(self, validity: Validity, budget_ended: bool) -> Verdict:
+        self.decided_from = (validity, budget_ended)
+        return decide(self.plan.tier, self._evidence(), validity, budget_ended)
+
+    def _budget_ended(self) -> bool:
+        """Is no further block allowed; notes why, where it is not for the plan's own number."""
+        valid = sum(counts(block, self.plan.forced) for block in self.blocks)
+        most = math.ceil(self.plan.max_blocks * (1 + SPARE_SHARE))
+        if self.checks == "failed" or valid >= self._wanted():
+            return True
+        if len(self.blocks) >= most:
+            self.limit_stop_reason = f"{len(self.blocks) - valid} of {len(self.blocks)} blocks dropped"
+            return True
+        limit = self.plan.max_seconds
+        if limit is not None and self.lab.clock() - self.began >= limit:
+            self.limit_stop_reason = f"wall clock limit of {limit / 60:g} minutes"
+            return True
+        return False
+
+    def _wanted(self) -> int:
+        # An interrupted screen is continued: what it had counts towards the six, whoever measured it.
+        if TIERS[self.plan.tier].proves or self.plan.again or not self.earlier:
+            return self.plan.max_blocks
+        return max(0, self.plan.max_blocks - sum(counts(block, self.plan.forced) for block in self.earlier))
+
+    @contextlib.contextmanager
+    def _timed(self, part: str) -> Iterator[None]:
+        start = self.lab.clock()
+        try:
+            yield
+        finally:
+            self.seconds[part] += self.lab.clock() - start
+
+    # --- the record ------------------------------------------------------------------------------------
+
+    def _finish(self, verdict: Verdict) -> Outcome:
+        """The decision, the one attempt_finished event, the files, the views; then the answer."""
+        seconds = {
+            **self.seconds,
+            "other": max(0.0, self.lab.clock() - self.began - sum(self.seconds.values())),
+        }
+        seconds = {part: round(value, 3) for part, value in seconds.items()}
+        aggregate = self._aggregate(verdict, seconds)
+        self.folder.write("aggregate.json", aggregate)
+        self.ledger.append("decision", self.id, self._decision(verdict))
+        finished = {
+            "status": verdict.status,
+            "seconds": seconds,
+            "base_build_id": self._build_id(0),
+            "cand_build_id": self._build_id(1),
+            "artifact": self.folder.relative("aggregate.json"),
+            "description": self._description(verdict),
+            "limit_stop_reason": self.limit_stop_reason,
+            "relink_floor": None,
+            "reason": verdict.reasons[0] if verdict.reasons else "",
+            "problem": self.problem_details,
+        }
+        self.ledger.append("attempt_finished", self.id, finished)
+        self.folder.close(
+            {
+                "attempt_id": self.id,
+                "harness_hash": self.plan.harness_hash,
+                "policy_hash": self.plan.policy_hash,
+                "workload_hash": self.plan.workload.hash,
+                "native_sha256": [build.artifact_sha256 if build else None for build in self.builds],
+                "ledger_tip": list(self.ledger.tip),
+            }
+        )
+        self.ledger.project()
+        return answer.outcome_of(
+            self.plan,
+            verdict,
+            self.builds,
+            seconds,
+            ledger=str(self.root / "events.jsonl"),
+            recorded=self.plan.recorded,
+            outputs=[
+                self.folder.relative("aggregate.json"),
+                *(["results.tsv"] if self.plan.recorded else []),
+            ],
+            notes=self._notes(),
+            details={
+                "remembered": False,
+                "artifact": self.folder.relative("aggregate.json"),
+                "equality": self.equality.to_json() if self.equality is not None else None,
+                "checks": self.checks,
+                "limit_stop_reason": self.limit_stop_reason,
+                "problem": self.problem_details or None,
+            },
+        )
+
+    def _decision(self, verdict: Verdict) -> dict[str, Any]:
+        return {
+            **verdict.to_json(),
+            "tier": self.plan.tier,
+            "pair": self.plan.pair.to_json(),
+            "validity": self.decided_from[0].to_json(),
+            "budget_ended": self.decided_from[1],
+            "pooled_through": self.last_seq,
+        }
+
+    def _aggregate(self, verdict: Verdict, seconds: dict[str, float]) -> dict[str, Any]:
+        return {
+            "schema": AGGREGATE_SCHEMA,
+            "attempt_id": self.id,
+            "plan": self.plan.to_json(),
+            "verdict": verdict.to_json(),
+            "validity": self.decided_from[0].to_json(),
+            "budget_ended": self.decided_from[1],
+            "earlier_blocks": len(self.earlier),
+            "block_values": [
+                {"y": block.y, "dropped": block.dropped, "coin": block.coin}
+                for block in [*self.earlier, *self.blocks]
+            ],
+            "builds": [build.build_id if build else None for build in self.builds],
+            "native_sha256": [build.artifact_sha256 if build else None for build in self.builds],
+            "equality": self.equality.to_json() if self.equality is not None else None,
+            "seconds": seconds,
+            "recorded": self.plan.recorded,
+        }
+
+    def _build_id(self, at: int) -> str | None:
+        build = self.builds[at]
+        return build.build_id if build else None
+
+    def _description(self, verdict: Verdict) -> str:
+        return self.plan.mechanism or f"{self.plan.cand.name} against {self.plan.base.name}: {verdict.status}"
+
+    def _notes(self) -> list[str]:
+        lines = []
+        speeds = {
+            name: statistics.median(
+                [ns / block.steps for block in self.blocks for ns in getattr(block, f"{side}_ns")]
+            )
+            for side, name in (("base", "baseline"), ("cand", "candidate"))
+            if self.blocks
+        }
+        if speeds:
+            shown = ", ".join(f"{name} {ns / 1000:.1f} us" for name, ns in speeds.items())
+            lines.append(f"  median time a batch step: {shown}")
+        lines.append(f"ledger: {self.root / 'events.jsonl'}")
+        lines.append(f"artefacts: {self.folder.path}")
+        return lines
+
+
+def progress_line(plan: Plan, blocks: list[Block], verdict: Verdict) -> str:
+    """How far the run is and what it sees so far."""
+    found = verdict.evidence
+    seen = (
+        f", ratio {answer.number(found.hl)} [{answer.number(found.lcb)}, {answer.number(found.ucb)}]"
+        if found
+        else ""
+    )
+    return f"block {len(blocks)} of at most {plan.max_blocks}{seen}"
+
+
+@contextlib.contextmanager
+def uninterrupted(again: bool = True) -> Iterator[None]:
+    """Ctrl-C waits while a record is written: half a record would be a lie. `again`: it counts once that is
+    done.
+
+    Only the main thread is ever interrupted, so that another one needs nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pending: list[int] = []
+    previous = {
+        number: signal.signal(number, lambda found, _frame: pending.append(found))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+    if pending and again:
+        raise KeyboardInterrupt

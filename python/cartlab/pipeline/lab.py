@@ -1,0 +1,95 @@
+"""The callables through which the pipeline touches the world: git, builds, workers, checks, host, coin,
+clocks.
+
+Tests hand in others; scheduling, recording and deciding are then exact to the digit and need no compiler.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from cartlab.model import Block, Build, Plan, Ref, Workload
+from cartlab.pipeline.request import Runner
+
+
+@dataclass(frozen=True)
+class Lab:
+    """One callable a question to the world. All raise cartlab.errors only."""
+
+    load_config: Callable[[Path], Any]
+    resolve: Callable[[Path, str], Ref]
+    dirty: Callable[[Path], list[str]]
+    compliance: Callable[[Path, Ref, Ref, Any], Any]
+    build: Callable[..., Build]
+    check_build: Callable[[Build], None]
+    build_log: Callable[[Build], Path]
+    verify_equal: Callable[[Plan, Build, Build, Path], Any]
+    run_block: Callable[[Plan, int, int, Build, Build, Path], Block]
+    workload: Callable[[Any, Path, Runner], tuple[Workload, str]]
+    statements: Callable[[Path, Ref], Mapping[str, str]]
+    changed: Callable[[Path, str, str], list[str]]
+    surfaces: Callable[..., Any]
+    run_checks: Callable[..., Any]
+    harness_hash: Callable[[Path, Workload], str]
+    host_class: Callable[[], str]
+    coin: Callable[[], int]
+    attempt_id: Callable[[str, Ref], str]
+    clock: Callable[[], float] = time.monotonic
+
+    @classmethod
+    def real(cls) -> Lab:
+        """The world itself."""
+        from cartlab import checks, config, host, measure, sources
+        from cartlab.pipeline.inputs import workload_of
+
+        return cls(
+            load_config=config.load,
+            resolve=sources.resolve,
+            dirty=sources.dirty,
+            compliance=lambda repo, base, cand, loaded: sources.check_compliance(
+                repo, base.commit, cand.commit, loaded.protected
+            ),
+            build=sources.build,
+            check_build=sources.check,
+            build_log=sources.log_of,
+            verify_equal=lambda plan, base, cand, repo: measure.verify_equal(plan, base, cand, repo=repo),
+            run_block=lambda plan, index, coin, base, cand, repo: measure.run_block(
+                plan, index, coin, base, cand, repo=repo
+            ),
+            workload=lambda loaded, repo, runner: workload_of(loaded, repo, runner, os.environ),
+            statements=statements,
+            changed=sources.changed,
+            surfaces=checks.choose,
+            run_checks=checks.run,
+            harness_hash=measure.harness_hash,
+            host_class=host.host_class,
+            coin=measure.draw_coin,
+            attempt_id=new_attempt_id,
+        )
+
+
+def new_attempt_id(command: str, cand: Ref) -> str:
+    """A name that sorts by time and is unique on any machine; also the run folder's name."""
+    from cartlab.plan import attempt_id
+
+    now = datetime.now(timezone.utc).isoformat()
+    return attempt_id(now, command, f"{cand.commit}{secrets.token_hex(8)}")
+
+
+def statements(repo: Path, cand: Ref) -> dict[str, str]:
+    """The candidate's commit trailers: its mechanism, and what would falsify it."""
+    from cartlab.sources import git
+
+    found = {}
+    for name in ("Mechanism", "Falsified-by"):
+        text = git.line(repo, "log", "-1", f"--format=%(trailers:key={name},valueonly)", cand.commit)
+        if text:
+            found[name] = " ".join(text.split())
+    return found

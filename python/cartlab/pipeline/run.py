@@ -1,0 +1,104 @@
+"""The order of a measurement's steps, up to the point where something is done: refs, plan, dry run, what is
+known already.
+
+What is measured is decided before anything is built. A pair that was decided before is answered from the
+ledger, an interrupted one is continued; attempt.py does the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cartlab.ledger import Attempt as Past
+from cartlab.ledger import Ledger
+from cartlab.model import Build, Ref, Verdict
+from cartlab.outcome import Outcome
+from cartlab.pipeline import answer, planning
+from cartlab.pipeline.attempt import Attempt
+from cartlab.pipeline.lab import Lab
+from cartlab.pipeline.request import Request
+from cartlab.pipeline.voice import Voice
+
+
+def run(request: Request, lab: Lab, repo: Path, root: Path, voice: Voice) -> Outcome:
+    """Measure what was asked for and answer. Raises only where nothing is to be recorded (bad ref, damaged
+    ledger).
+    """
+    began = lab.clock()
+    config = lab.load_config(repo)
+    workload, source = lab.workload(config, repo, request.runner)
+    voice.say(source)
+    base, cand = lab.resolve(repo, request.base), lab.resolve(repo, request.cand)
+    say_dirty(lab.dirty(repo), voice)
+    past = open_ledger(root, voice) if root.is_dir() else None
+    plan = planning.freeze(request, lab, repo, base, cand, workload, past)
+    for warning in plan.warnings:
+        voice.warn(f"warning: {warning}")
+    if request.dry_run:
+        return answer.planned(plan, typed(request), str(root / "events.jsonl"))
+    if past is None:
+        root.mkdir(parents=True, exist_ok=True)
+        past = open_ledger(root, voice)
+    past.init()
+    for closed in past.close_abandoned():
+        voice.warn(f"attempt {closed} was killed before it ended: closed, its blocks are kept")
+    if request.pool and not request.again and not request.equal_only:
+        known = past.verdict_of(plan.pair, plan.tier, plan.policy_hash)
+        if known is not None:
+            past.project()
+            return remembered(*known, base, cand, root)
+    return Attempt(plan, request, lab, config, repo, root, past, voice, began).carry_out()
+
+
+def open_ledger(root: Path, voice: Voice) -> Ledger:
+    """The ledger, and a line about what opening it repaired."""
+    ledger = Ledger.open(root)
+    for report in ledger.reports:
+        voice.warn(report)
+    return ledger
+
+
+def say_dirty(changed: list[str], voice: Voice) -> None:
+    """One line where the working tree has changes: they are neither touched nor measured."""
+    if changed:
+        names = ", ".join(changed[:3]) + (", ..." if len(changed) > 3 else "")
+        count = f"{len(changed)} uncommitted change{'s' if len(changed) > 1 else ''}"
+        voice.warn(f"the working tree has {count} ({names}): left alone, not measured")
+
+
+def typed(request: Request) -> str:
+    """The arguments that do what a dry run showed."""
+    words = [request.command, request.base]
+    if request.tier not in ("calibrate", "single"):
+        words.append(request.cand)
+    flags = {"--again": request.again, "--equal-only": request.equal_only, "--full": request.full}
+    return " ".join(words + [flag for flag, given in flags.items() if given])
+
+
+def remembered(past: Past, body: Mapping[str, Any], base: Ref, cand: Ref, root: Path) -> Outcome:
+    """The recorded verdict as this command's answer; refs are named as they were typed now."""
+    finished = past.finished or {}
+    plan = replace(past.plan, base=base, cand=cand)
+    builds = [
+        Build(ref, str(key), "", "", "", 0.0, True) if (key := finished.get(name)) else None
+        for ref, name in zip((base, cand), ("base_build_id", "cand_build_id"), strict=True)
+    ]
+    out = answer.outcome_of(
+        plan,
+        Verdict.from_json(body),
+        builds,
+        {"build": 0.0, "verify": 0.0, "blocks": 0.0, "other": 0.0},
+        ledger=str(root / "events.jsonl"),
+        recorded=True,
+        outputs=["nothing new: recorded before"],
+        attempt_id=past.id,
+        details={"remembered": True, "artifact": finished.get("artifact")},
+    )
+    out.reasons.append(f"recorded before by attempt {past.id}; nothing was measured now")
+    out.text.insert(
+        0, f"this pair was decided before, by attempt {past.id} ({past.finished_at or past.started})"
+    )
+    return out

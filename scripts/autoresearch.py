@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+"""The controller's command line over the package cartlab: `scripts/autoresearch.py --help`.
+
+Runs with any Python: where cartlab cannot be imported, it starts itself again with the repository's own
+`.venv`.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve()
+REPOSITORY = HERE.parents[1]
+PYTHON = REPOSITORY / ".venv" / "bin" / "python"
+AGAIN = "CARTLAB_STARTED_AGAIN"
+
+try:
+    from cartlab.cli import main
+    from cartlab.ledger import RESULTS_TSV_COLUMNS
+except ImportError as missing:
+    if __name__ != "__main__":
+        raise
+    if PYTHON.exists() and not os.environ.get(AGAIN):
+        os.environ[AGAIN] = "1"
+        os.execv(str(PYTHON), [str(PYTHON), str(HERE), *sys.argv[1:]])
+    sys.exit(f"cartlab cannot be imported ({missing}); run: make setup")
+
+__all__ = ["RESULTS_TSV_COLUMNS", "main"]
+
+if __name__ == "__main__":
+    os.environ.pop(AGAIN, None)
+    sys.exit(main(prog="scripts/autoresearch.py", repository=REPOSITORY))

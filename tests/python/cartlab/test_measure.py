@@ -284,7 +284,8 @@ def test_digests_tell_types_shapes_and_places_apart() -> None:
     spec.loader.exec_module(server)
     values = [
         None, 0, 1, 1.0, True, "1", b"1", [1], [[1]], [], {}, {"a": 1}, {"b": 1}, ["ab", "c"], ["a", "bc"],
-        np.zeros(2), np.zeros((1, 2)), np.zeros(2, np.float32), np.zeros(2, np.int64), np.array([None, 1], object),
+        np.zeros(2), np.zeros((1, 2)), np.zeros(2, np.float32), np.zeros(2, np.int64),
+        np.array([None, 1], object),
         -0.0, 0.0, float("nan"),
     ]  # fmt: skip
     digests = [server.digest_of(value) for value in values]

@@ -30,6 +30,7 @@ MAX_STEPS = 1_000_000
 # clock, for honest workers.
 CLOCK_SHARE = 0.05
 CLOCK_NS = 1_000_000
+QUIET_AT_LEAST = 3
 
 
 @dataclass
@@ -165,14 +166,15 @@ def _what_differs(workers: dict[str, Worker], observed: list[int]) -> str:
 
 
 def excess_ns(side: Side) -> float:
-    """By how much the parent's clock exceeds the worker's, median over slices; below 0 where the worker's
-    is longer.
+    """By how much the parent's clock exceeds the worker's; below 0 where the worker's is longer.
 
-    Waiting for a processor is taken off as far as it explains a longer time here, never further.
+    Median over the quietest quarter of the slices (those where the two processes waited least for a
+    processor), and what waiting there was is taken off as far as it explains a longer time here.
     """
+    slices = sorted(zip(side.waited_ns, side.parent_ns, side.ns, strict=True))
+    quiet = slices[: max(QUIET_AT_LEAST, len(slices) // 4)]
     return statistics.median(
-        max(parent - own - waited, min(parent - own, 0))
-        for parent, own, waited in zip(side.parent_ns, side.ns, side.waited_ns, strict=True)
+        max(parent - own - waited, min(parent - own, 0)) for waited, parent, own in quiet
     )
 
 

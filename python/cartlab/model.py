@@ -379,7 +379,7 @@ class Evidence(Stored):
 
     used: valid blocks of the whole sequence; pooled: how many of them earlier attempts measured; dropped:
     dropped blocks of this attempt. hl: Hodges-Lehmann estimate. lcb, ucb: bounds that hold at all times,
-    each at `alpha`. e_value: the wealth against ratio <= guard, its highest so far. faster: used blocks
+    each at `alpha`. e_value: the wealth now against ratio <= guard. faster: used blocks
     with y > 0. resolvable: the smallest true ratio that this many blocks of this noise would have shown.
     blocks_needed: blocks still needed if the estimate is true.
     """

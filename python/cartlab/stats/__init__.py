@@ -5,20 +5,30 @@ decide's. Importing this package imports numpy; scipy is imported inside the fun
 """
 
 from cartlab.stats.betting import Bets, grid_of, wealth_paths
+from cartlab.stats.ebh import discoveries, e_bh
 from cartlab.stats.evidence import evidence, evidence_path, used_values
-from cartlab.stats.planner import blocks_to_show, smallest_shown
+from cartlab.stats.groupseq import group_bounds, looks, signed_rank_p
+from cartlab.stats.planner import Forecast, blocks_to_show, forecast_table, residuals_of, smallest_shown
 from cartlab.stats.robust import block_value, hodges_lehmann, median, robust_sd
 
 __all__ = [
     "Bets",
+    "Forecast",
     "block_value",
     "blocks_to_show",
+    "discoveries",
+    "e_bh",
     "evidence",
     "evidence_path",
+    "forecast_table",
     "grid_of",
+    "group_bounds",
     "hodges_lehmann",
+    "looks",
     "median",
+    "residuals_of",
     "robust_sd",
+    "signed_rank_p",
     "smallest_shown",
     "used_values",
     "wealth_paths",

@@ -53,10 +53,10 @@ def stakes(x: Floats, scale: Floats | None, policy: Policy) -> list[Floats]:
     return bets + [policy.tanh_cap * np.tanh(slope * z) for slope in policy.tanh_bets]
 
 
-def _mean_wealth_log(logs: Floats) -> Floats:
+def _mean_wealth_log(logs: Floats) -> Any:
     """ln of the mean over bettors (axis 0) of exp(logs)."""
     top = logs.max(axis=0)
-    return np.asarray(top + np.log(np.exp(logs - top).mean(axis=0)), dtype=np.float64)
+    return top + np.log(np.exp(logs - top).mean(axis=0))
 
 
 def _median_distance(ordered: Sequence[float], centres: Floats) -> Floats:
@@ -148,13 +148,14 @@ class Bets:
         return float(self._grid[self._grid.size - run])
 
     def e_value(self, r0: float) -> float:
-        """The highest wealth so far against ratio <= r0. r0 must be on the grid (a threshold or a multiple
-        of 0.001).
+        """The wealth now against ratio <= r0: an e-value at any stopping time (its highest so far is none).
+
+        r0 must be on the grid (a threshold or a multiple of 0.001), else ValueError.
         """
         at = int(np.searchsorted(self._grid, r0))
         if at >= self._grid.size or self._grid[at] != r0:
             raise ValueError(f"{r0} is not on the grid; name it as a threshold")
-        return float(np.exp(min(self._up_best[at], 700.0)))
+        return float(np.exp(min(_mean_wealth_log(self._up[:, at]), 700.0)))
 
 
 def wealth_paths(values: npt.ArrayLike, r0: float, mirrored: bool = False, policy: Policy = POLICY) -> Any:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from cartlab.model import BUSY, POLICY, Block, Evidence, Policy
 from cartlab.stats.betting import Bets
+from cartlab.stats.groupseq import group_bounds
 from cartlab.stats.planner import blocks_to_show, residuals_of, smallest_shown
 from cartlab.stats.robust import hodges_lehmann
 
@@ -78,6 +80,7 @@ def evidence(
     thresholds: Iterable[float] = (),
     forced: bool = False,
     policy: Policy = POLICY,
+    design: str = "betting",
 ) -> Evidence:
     """What the whole sequence says.
 
@@ -92,7 +95,11 @@ def evidence(
         bets.add(y)
     earlier = len(used_values(blocks[:pooled], forced))
     dropped = sum(not counts(block, forced) for block in blocks[pooled:])
-    return forecast(_of(bets, values, dropped, earlier, guard, floor, alpha), values, policy)
+    found = _of(bets, values, dropped, earlier, guard, floor, alpha)
+    if design == "groupseq":
+        lcb, ucb = group_bounds(values, alpha)
+        found = replace(found, lcb=lcb, ucb=ucb)
+    return forecast(found, values, policy)
 
 
 def forecast(found: Evidence, values: Sequence[float], policy: Policy = POLICY) -> Evidence:
@@ -104,7 +111,8 @@ def forecast(found: Evidence, values: Sequence[float], policy: Policy = POLICY) 
     noise = residuals_of(values)
     distance = abs(math.log(found.hl) - math.log(found.guard))
     total = blocks_to_show(distance, noise, found.alpha, policy)
-    body = found.to_json()
-    body["resolvable"] = smallest_shown(found.used, noise, found.guard, found.alpha, policy)
-    body["blocks_needed"] = None if total is None else max(1, total - found.used)
-    return Evidence.from_json(body)
+    return replace(
+        found,
+        resolvable=smallest_shown(found.used, noise, found.guard, found.alpha, policy),
+        blocks_needed=None if total is None else max(1, total - found.used),
+    )

@@ -89,7 +89,7 @@ def test_bets_equal_the_plainly_written_wealth(values: list[float], r0: float) -
     for y in values:
         bets.add(y)
     path = stats.wealth_paths([values], r0)[0]
-    assert bets.e_value(r0) == pytest.approx(math.exp(max(0.0, path.max())), rel=1e-9)
+    assert bets.e_value(r0) == pytest.approx(math.exp(path[-1]), rel=1e-9)
 
 
 @given(st.lists(log_ratios, min_size=8, max_size=24))
@@ -102,7 +102,7 @@ def test_mirrored_values_mirror_the_bounds(values: list[float]) -> None:
     # The grid is even in the ratio, not in its logarithm: the mirrored bound lies within one step.
     if up.lcb is not None and down.ucb is not None:
         assert math.log(up.lcb) == pytest.approx(-math.log(down.ucb), abs=0.0025)
-    at_one = math.exp(max(0.0, stats.wealth_paths([values], 1.0, mirrored=True)[0].max()))
+    at_one = math.exp(stats.wealth_paths([values], 1.0, mirrored=True)[0][-1])
     assert down.e_value(1.0) == pytest.approx(at_one, rel=1e-9)
 
 
@@ -141,6 +141,21 @@ def test_a_value_on_every_block_equal_to_r0_wins_nothing() -> None:
     assert bets.e_value(1.0) == 1.0
     assert bets.lcb == 0.999
     assert bets.ucb == 1.001
+
+
+@given(st.lists(log_ratios, min_size=8, max_size=30), st.sampled_from([0.98, 1.0, 1.01, 1.03]))
+@settings(max_examples=30)
+def test_a_lower_bound_means_that_the_wealth_was_once_a_hundred(values: list[float], r0: float) -> None:
+    bets = stats.Bets(thresholds=[r0])
+    for y in values:
+        bets.add(y)
+    once = stats.wealth_paths([values], r0)[0].max() >= math.log(100.0)
+    if bets.lcb is not None and bets.lcb >= r0:
+        assert once
+    # The other way round all lower grid values must be rejected as well, which a bound needs and a test
+    # does not.
+    if not once:
+        assert bets.lcb is None or bets.lcb < r0
 
 
 def test_a_ratio_that_is_not_on_the_grid_is_refused() -> None:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cartlab import legacy
 from cartlab.decide import decide
 from cartlab.model import POLICY, TIERS, Block, Policy, Validity
 from cartlab.stats import evidence_path, hodges_lehmann, wealth_paths
@@ -142,6 +143,38 @@ def confirmed(
     return np.asarray((estimate >= math.log(target)) & _reached(y, bar, policy=policy)[:, -1])
 
 
+def legacy_ratios(noise: Noise, ratio: float, trials: int, pairs: int, rng: np.random.Generator) -> Floats:
+    """Pair ratios (trials, pairs) as the predecessor saw them: one process a half, orders alternating, no
+    coin.
+    """
+    quiet = noise._replace(position=0.0, slice_sd=0.0, slices=1)
+    y, coin = block_values(quiet, 1.0, trials, pairs, rng)
+    role = y * np.where(coin == 1, 1.0, -1.0)
+    order = np.where(np.arange(pairs) % 2 == 0, 1.0, -1.0) * math.log1p(noise.position)
+    return np.asarray(ratio * np.exp(role + order))
+
+
+def _legacy_interval(values: Sequence[float]) -> tuple[float, float]:
+    """What the bootstrap of a median of 3 or 7 converges to, without resampling: order statistics."""
+    ordered = sorted(values)
+    return (ordered[0], ordered[-1]) if len(ordered) <= 5 else (ordered[1], ordered[-2])
+
+
+def legacy_kept(noise: Noise, ratio: float, trials: int, seed: int, tier: str = "accept") -> float:
+    """The share of such candidates that the predecessor's accept (3 pairs) or accept-stack (up to 7) kept."""
+    rng = np.random.default_rng([seed, round(ratio * 1000), round(noise.sd * 1e6), 7])
+    checkpoints = legacy.TIERS[tier].checkpoints
+    ratios = legacy_ratios(noise, ratio, trials, checkpoints[-1], rng)
+    kept = 0
+    for row in ratios:
+        for n in checkpoints:
+            at = legacy.look(row[:n].tolist(), checkpoints, True, _legacy_interval(row[:n].tolist()))
+            if at.stops:
+                kept += legacy.status_of(tier, at, load_fine=True).startswith("keep")
+                break
+    return kept / trials
+
+
 class Rates(NamedTuple):
     """What happened to candidates of one true ratio on one machine, as shares of the trials."""
 
@@ -153,6 +186,7 @@ class Rates(NamedTuple):
     inconclusive: float
     completed: float
     median_blocks: float
+    legacy_kept: float | None = None  # the predecessor's accept on the same machine
 
 
 def rates(
@@ -195,17 +229,30 @@ def error_table(
     out = []
     for noise in machines:
         for ratio in ratios:
-            out.append(rates(noise, ratio, trials, seed))
+            out.append(
+                rates(noise, ratio, trials, seed)._replace(
+                    legacy_kept=legacy_kept(noise, ratio, trials, seed)
+                )
+            )
             progress(next(lines_of(out[-1:], heading=False)))
     return out
 
 
-HEADING = ("machine", "true ratio", "kept", "discarded", "inconclusive", "round complete", "median blocks")
+HEADING = (
+    "machine",
+    "true ratio",
+    "kept",
+    "discarded",
+    "inconclusive",
+    "round complete",
+    "median blocks",
+    "legacy kept",
+)
 
 
 def lines_of(table: Sequence[Rates], heading: bool = True) -> Iterator[str]:
     """The table as text, a line at a time."""
-    form = "{:<12} {:>10} {:>8} {:>10} {:>13} {:>15} {:>14}"
+    form = "{:<12} {:>10} {:>8} {:>10} {:>13} {:>15} {:>14} {:>12}"
     if heading:
         yield form.format(*HEADING)
     for row in table:
@@ -217,4 +264,5 @@ def lines_of(table: Sequence[Rates], heading: bool = True) -> Iterator[str]:
             f"{row.inconclusive:.1%}",
             f"{row.completed:.1%}",
             f"{row.median_blocks:.0f}",
+            "" if row.legacy_kept is None else f"{row.legacy_kept:.1%}",
         )

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from cartlab import simulate, stats
+from cartlab import legacy, simulate, stats
 from cartlab.decide import decide
 from cartlab.model import TIERS, Validity
 from cartlab.simulate import MACHINES, Noise, accept_run, accept_twin, block_values, rates, records
@@ -140,6 +140,26 @@ def test_peeking_at_every_block_is_what_the_simulated_run_does(noise: Noise) -> 
         if 8 < ended.blocks < 48:
             before = stats.evidence(run[: ended.blocks - 1])
             assert not decide("accept", before, Validity(checks="passed"), False).final
+
+
+def test_the_predecessor_takes_precision_for_validity() -> None:
+    """The faults that the contract lists: a true +10 % mostly passes on no machine but a quiet one."""
+    even = [noise._replace(position=0.0) for noise in MACHINES]
+    kept = [simulate.legacy_kept(noise, 1.10, 1500, SEED) for noise in even]
+    assert kept[0] > 0.4 > 0.25 > kept[1] > kept[2]
+    assert kept[2] < 0.1
+    # And it keeps what changes nothing far more often than once in a hundred.
+    assert simulate.legacy_kept(even[0], 1.0, 1500, SEED) > 0.05
+
+
+def test_a_position_effect_of_one_percent_blinds_the_predecessor() -> None:
+    assert max(simulate.legacy_kept(noise, 1.10, 500, SEED) for noise in MACHINES) < 0.05
+
+
+@pytest.mark.parametrize(("tier", "pairs"), [("accept", 3), ("accept-stack", 7)])
+def test_the_simulated_legacy_interval_is_what_its_bootstrap_gives(tier: str, pairs: int) -> None:
+    row = simulate.legacy_ratios(MACHINES[2], 1.05, 1, pairs, np.random.default_rng(5))[0].tolist()
+    assert simulate._legacy_interval(row) == legacy.bootstrap_interval(row)
 
 
 def test_the_same_seed_gives_the_same_table_and_the_table_is_text() -> None:

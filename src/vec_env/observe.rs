@@ -1,0 +1,121 @@
+//! From a console's picture to a lane's observation, to the byte of DESIGN.md section 5.
+//!
+//! `window` cuts Stable Retro's 224 x 240 picture out of the frame, masks or cuts the crop and turns palette indices
+//! into grey or RGB planes; `resize` brings a plane to its output size; `stack` keeps a lane's last observations and
+//! writes them in the asked layout. This is the plain path: whatever is faster is tested equal to it.
+//!
+//! Left to others: when a frame is drawn (`lane`), RAM observations (`lane`), the meaning of a palette index (`nes`).
+
+mod resize;
+mod stack;
+mod window;
+
+pub use resize::{Algorithm, Resizer};
+pub use stack::Stack;
+pub use window::{Crop, WINDOW_HEIGHT, WINDOW_WIDTH, Window, rgb_window};
+
+use crate::emulator::engine::Frame;
+
+/// Where the channels of an image lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Channels, rows, columns.
+    Chw,
+    /// Rows, columns, channels.
+    Hwc,
+}
+
+/// What an image observation is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImageSpec {
+    pub grayscale: bool,
+    pub crop: Crop,
+    /// Removes the cropped rows and columns; otherwise they stay, black.
+    pub cut: bool,
+    /// Height and width; `None` keeps the window's.
+    pub size: Option<(usize, usize)>,
+    pub algorithm: Algorithm,
+    pub layout: Layout,
+    pub frame_stack: usize,
+    pub maxpool: bool,
+}
+
+/// Memory that a thread lends to the lanes that it draws.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    /// The frame before the last one as RGB planes, for `maxpool`.
+    held: Vec<u8>,
+    planes: Vec<u8>,
+    sums: Vec<u32>,
+}
+
+/// Draws images of one [`ImageSpec`].
+#[derive(Debug, Clone)]
+pub struct Observer {
+    spec: ImageSpec,
+    window: Window,
+    resizer: Resizer,
+}
+
+impl Observer {
+    /// # Panics
+    /// If the crop leaves nothing or the size is 0; `config` has refused such a specification.
+    pub fn new(spec: ImageSpec) -> Self {
+        let window = Window::new(spec.crop, spec.cut);
+        let source = (window.height(), window.width());
+        let resizer = Resizer::new(source, spec.size.unwrap_or(source), spec.algorithm);
+        Self { spec, window, resizer }
+    }
+
+    /// Bytes of one observation without its stack.
+    pub fn frame_bytes(&self) -> usize {
+        let (height, width) = self.resizer.output();
+        self.channels() * height * width
+    }
+
+    /// Channels of one observation without its stack: 1 or 3.
+    pub fn channels(&self) -> usize {
+        if self.spec.grayscale { 1 } else { 3 }
+    }
+
+    /// Shape of a stacked observation.
+    pub fn shape(&self) -> [usize; 3] {
+        let (height, width) = self.resizer.output();
+        let channels = self.channels() * self.spec.frame_stack;
+        match self.spec.layout {
+            Layout::Chw => [channels, height, width],
+            Layout::Hwc => [height, width, channels],
+        }
+    }
+
+    pub fn spec(&self) -> &ImageSpec {
+        &self.spec
+    }
+
+    /// Keeps the frame before the last one: `draw` takes the pixelwise maximum with it.
+    pub fn hold(&self, frame: &Frame, scratch: &mut Scratch) {
+        self.window.rgb_planes(frame, &mut scratch.held);
+    }
+
+    /// Draws one observation, channel planes one after the other. `pooled` says that `hold` was called for the frame
+    /// before this one.
+    pub fn draw(&self, frame: &Frame, pooled: bool, scratch: &mut Scratch, out: &mut [u8]) {
+        let Scratch { held, planes, sums } = scratch;
+        if pooled {
+            self.window.rgb_planes(frame, planes);
+            planes.iter_mut().zip(held.iter()).for_each(|(now, &before)| *now = before.max(*now));
+            if self.spec.grayscale {
+                self.window.grey_of_rgb(planes);
+            }
+        } else if self.spec.grayscale {
+            self.window.grey_plane(frame, planes);
+        } else {
+            self.window.rgb_planes(frame, planes);
+        }
+        let source = self.window.height() * self.window.width();
+        let target = out.len() / self.channels();
+        for (plane, out) in planes.chunks_exact(source).zip(out.chunks_exact_mut(target)) {
+            self.resizer.resize(plane, sums, out);
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Many consoles played at once: the vectorised environment behind `rollcart.NesVectorEnv`.
+//!
+//! ```text
+//! config   options, checked           actions   numbers -> buttons        observe   picture -> observation
+//! lane     one console's episodes     batch     all lanes on threads      snapshot  a lane as bytes
+//! rng      a lane's random numbers    starts    where episodes begin
+//! ```
+//!
+//! A lane depends on its seed, its start state and its actions alone: never on other lanes, their number, or threads.
+//! Spaces, infos as dictionaries and files belong to Python; what memory means to `emulator::game`.
+
+mod actions;
+mod batch;
+mod config;
+mod lane;
+mod observe;
+mod rng;
+mod snapshot;
+mod starts;
+
+pub use actions::ActionSpace;
+pub use batch::{Batch, BatchError, Buffers, Profile};
+pub use config::{Autoreset, Config, ConfigError, Observed};
+pub use lane::{Outcome, Rules};
+pub use observe::{WINDOW_HEIGHT, WINDOW_WIDTH};
+pub use snapshot::SnapshotError;
+pub use starts::{Start, StartError};
+
+/// The engine that lanes run.
+pub type Machine = crate::emulator::fast::Fast;

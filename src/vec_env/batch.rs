@@ -1,0 +1,430 @@
+//! All lanes of an environment, run on threads into disjoint slots of the caller's buffers.
+//!
+//! Every call checks everything before the first lane moves. Then the threads (the caller's is one of them) take lanes
+//! from one queue, and each lane writes its own slot. Between calls the threads are parked.
+//!
+//! To add an info key: (1) a row in `infos::BUILT_IN`, (2) its arm in `infos::Column::integer` or `::real`.
+
+use super::Machine;
+use super::actions::Pads;
+use super::config::{Autoreset, Config, ConfigError};
+use super::infos::Infos;
+use super::lane::{Lane, Outcome, Phase, Rules, Tally, Work};
+use super::observe::{Observer, Scratch, rgb_window};
+use super::snapshot::{self, SnapshotError};
+use super::starts::Start;
+use super::threads;
+use crate::emulator::cart::Cartridge;
+use crate::emulator::engine::Engine;
+use crate::emulator::game::Game;
+use rayon::ThreadPool;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// The observations of all lanes, one after the other; empty where there is none of the kind.
+#[derive(Default)]
+pub struct Buffers<'a> {
+    pub image: &'a mut [u8],
+    pub ram: &'a mut [u8],
+}
+
+/// What is wrong with a call; no lane has moved.
+#[derive(Debug, thiserror::Error)]
+pub enum BatchError {
+    #[error("action {number} of lane {lane} is out of range, expected 0 to {most}")]
+    Action { lane: usize, number: i64, most: usize },
+    #[error("expected {expected} {what}, found {found}")]
+    Length { what: &'static str, expected: usize, found: usize },
+    #[error("lane {lane} was never reset; call reset() before this")]
+    NotReset { lane: usize },
+    #[error("lane {lane}'s episode has ended; reset it with reset(options={{\"reset_mask\": mask}})")]
+    Ended { lane: usize },
+    #[error("there is no lane {lane}, expected 0 to {most}")]
+    NoLane { lane: usize, most: usize },
+    #[error("this environment was made in another process (its threads are not here); make one in this process")]
+    OtherProcess,
+    #[error("snapshot of lane {lane}: {reason}")]
+    Snapshot { lane: usize, reason: SnapshotError },
+}
+
+/// Where the time of a batch went. Sums over lanes, so threads add up.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Profile {
+    pub work: Work,
+    /// Wall time inside `step`.
+    pub stepping: Duration,
+    pub calls: u64,
+}
+
+pub struct Batch {
+    rules: Rules,
+    infos: Infos,
+    lanes: Vec<Lane>,
+    pads: Vec<Pads>,
+    /// One for each thread.
+    scratch: Vec<Scratch>,
+    pool: Option<ThreadPool>,
+    process: u32,
+    /// What ended episodes showed last, where the same step resets them.
+    endings: Vec<Ending>,
+    stepping: Duration,
+    calls: u64,
+}
+
+/// The end of a lane's episode that was reset in the same step.
+#[derive(Default)]
+struct Ending {
+    present: bool,
+    image: Vec<u8>,
+    ram: Vec<u8>,
+    tally: Tally,
+}
+
+/// One lane's part of the buffers.
+struct Slot<'a> {
+    image: &'a mut [u8],
+    ram: &'a mut [u8],
+}
+
+impl Slot<'_> {
+    fn fill(&mut self, lane: &Lane, rules: &Rules) {
+        if !self.image.is_empty() {
+            lane.write_image(rules, self.image);
+        }
+        if !self.ram.is_empty() {
+            lane.write_ram(self.ram);
+        }
+    }
+}
+
+/// Hands out the slots in lane order.
+struct Slots<'a> {
+    buffers: Buffers<'a>,
+    image_bytes: usize,
+    ram_bytes: usize,
+}
+
+impl<'a> Iterator for Slots<'a> {
+    type Item = Slot<'a>;
+
+    fn next(&mut self) -> Option<Slot<'a>> {
+        let Buffers { image, ram } = std::mem::take(&mut self.buffers);
+        let (slot_image, image) = image.split_at_mut(self.image_bytes);
+        let (slot_ram, ram) = ram.split_at_mut(self.ram_bytes);
+        self.buffers = Buffers { image, ram };
+        Some(Slot { image: slot_image, ram: slot_ram })
+    }
+}
+
+impl Batch {
+    /// Makes the lanes. Lane i begins at start i modulo their number, until a reset chooses another.
+    ///
+    /// # Errors
+    /// When the engine refuses the cartridge or a start, an info key is unknown, or threads cannot be started.
+    pub fn new(cart: &Arc<Cartridge>, config: Config, game: Game, starts: Vec<Start>) -> Result<Self, ConfigError> {
+        let infos = Infos::new(&game, &config)?;
+        let machine = || Machine::new(Arc::clone(cart), &config.engine).map_err(|e| ConfigError(e.to_string()));
+        if starts.is_empty() {
+            return Err(ConfigError::new("state_catalog", "at least one state", "none"));
+        }
+        let mut trial = machine()?;
+        for start in &starts {
+            if let Some(state) = &start.state {
+                trial.import(state).map_err(|e| ConfigError(format!("state {:?}: {e}", start.name)))?;
+            }
+        }
+        let threads = threads::count(config.num_threads, config.num_envs);
+        let machines = (0..config.num_envs).map(|_| machine()).collect::<Result<Vec<_>, _>>()?;
+        let memory = if cart.has_work_ram() { 2048 + 8192 } else { 2048 };
+        let rules = Rules {
+            ram_bytes: if config.observed.ram { memory } else { 0 },
+            observer: Observer::new(config.image),
+            game,
+            starts,
+            timed: false,
+            config,
+        };
+        let starts = rules.starts.len();
+        let lanes: Vec<_> =
+            machines.into_iter().enumerate().map(|(i, machine)| Lane::new(machine, &rules, i % starts)).collect();
+        let endings = if rules.config.autoreset == Autoreset::SameStep { lanes.len() } else { 0 };
+        Ok(Self {
+            infos,
+            pads: vec![Pads::default(); lanes.len()],
+            lanes,
+            scratch: (0..threads).map(|_| Scratch::default()).collect(),
+            pool: threads::pool(threads)?,
+            process: std::process::id(),
+            endings: (0..endings).map(|_| Ending::default()).collect(),
+            stepping: Duration::ZERO,
+            calls: 0,
+            rules,
+        })
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.rules.config
+    }
+
+    pub fn game(&self) -> &Game {
+        &self.rules.game
+    }
+
+    pub fn infos(&self) -> &Infos {
+        &self.infos
+    }
+
+    pub fn start_names(&self) -> impl Iterator<Item = &str> {
+        self.rules.starts.iter().map(|start| start.name.as_str())
+    }
+
+    /// Threads that run lanes, the caller's included.
+    pub fn threads(&self) -> usize {
+        self.scratch.len()
+    }
+
+    /// Shape of one lane's stacked image, if there is one.
+    pub fn image_shape(&self) -> Option<[usize; 3]> {
+        self.rules.config.observed.image.then(|| self.rules.observer.shape())
+    }
+
+    /// Bytes of one lane's RAM observation, 0 for none.
+    pub fn ram_bytes(&self) -> usize {
+        self.rules.ram_bytes
+    }
+
+    fn image_bytes(&self) -> usize {
+        self.image_shape().map_or(0, |shape| shape.iter().product())
+    }
+
+    pub fn outcomes(&self) -> impl Iterator<Item = Outcome> {
+        self.lanes.iter().map(|lane| lane.outcome)
+    }
+
+    /// Index of the start from which each lane's episodes begin.
+    pub fn starts(&self) -> impl Iterator<Item = usize> {
+        self.lanes.iter().map(|lane| lane.start)
+    }
+
+    pub fn tallies(&self) -> impl Iterator<Item = &Tally> {
+        self.lanes.iter().map(|lane| &lane.tally)
+    }
+
+    /// What the last step's ended episodes showed last: lane, image, RAM, infos.
+    pub fn endings(&self) -> impl Iterator<Item = (usize, &[u8], &[u8], &Tally)> {
+        let present = self.endings.iter().enumerate().filter(|(_, ending)| ending.present);
+        present.map(|(lane, ending)| (lane, ending.image.as_slice(), ending.ram.as_slice(), &ending.tally))
+    }
+
+    /// Begins an episode in the lanes of `mask` (all without one); writes the observations of all lanes.
+    ///
+    /// # Errors
+    /// When a length is wrong or a lane outside the mask was never reset.
+    pub fn reset(
+        &mut self,
+        mask: Option<&[bool]>,
+        seeds: &[Option<u64>],
+        starts: Option<&[usize]>,
+        buffers: Buffers,
+    ) -> Result<(), BatchError> {
+        let count = self.lanes.len();
+        let chosen = |lane: usize| mask.is_none_or(|mask| mask[lane]);
+        length("mask entries", mask.map_or(count, <[_]>::len), count)?;
+        length("seeds", seeds.len(), count)?;
+        length("start states", starts.map_or(count, <[_]>::len), count)?;
+        self.check_buffers(&buffers)?;
+        if let Some(lane) = (0..count).find(|&lane| !chosen(lane) && self.lanes[lane].phase == Phase::New) {
+            return Err(BatchError::NotReset { lane });
+        }
+        self.run(buffers, |index, lane, mut slot, _, rules, scratch| {
+            if chosen(index) {
+                if let Some(starts) = starts {
+                    lane.set_start(starts[index]);
+                }
+                if let Some(seed) = seeds[index] {
+                    lane.seed(seed);
+                }
+                lane.reset(rules, scratch);
+            }
+            slot.fill(lane, rules);
+        });
+        Ok(())
+    }
+
+    /// Plays one action a lane and writes the observations.
+    ///
+    /// # Errors
+    /// When an action is out of range, or a lane cannot be stepped.
+    pub fn step(&mut self, actions: &[i64], buffers: Buffers) -> Result<(), BatchError> {
+        let clock = Instant::now();
+        let space = &self.rules.config.actions;
+        length("action numbers", actions.len(), self.lanes.len() * space.width())?;
+        self.check_buffers(&buffers)?;
+        for (lane, (pads, action)) in self.pads.iter_mut().zip(actions.chunks_exact(space.width())).enumerate() {
+            *pads = space
+                .decode(action)
+                .map_err(|(number, count)| BatchError::Action { lane, number, most: count - 1 })?;
+        }
+        let autoreset = self.rules.config.autoreset;
+        for (index, lane) in self.lanes.iter().enumerate() {
+            match lane.phase {
+                Phase::New => return Err(BatchError::NotReset { lane: index }),
+                Phase::Ended if autoreset == Autoreset::Disabled => return Err(BatchError::Ended { lane: index }),
+                Phase::Running | Phase::Ended => {}
+            }
+        }
+        let pads = std::mem::take(&mut self.pads);
+        self.run(buffers, |index, lane, mut slot, ending, rules, scratch| {
+            if lane.phase == Phase::Ended {
+                lane.reset(rules, scratch);
+            } else {
+                lane.step(rules, pads[index], scratch);
+            }
+            if let Some(ending) = ending {
+                ending.present = lane.phase == Phase::Ended;
+                if ending.present {
+                    ending.image.resize(slot.image.len(), 0);
+                    ending.ram.resize(slot.ram.len(), 0);
+                    Slot { image: &mut ending.image, ram: &mut ending.ram }.fill(lane, rules);
+                    ending.tally.clone_from(&lane.tally);
+                    let outcome = lane.outcome;
+                    lane.reset(rules, scratch);
+                    lane.outcome = outcome;
+                }
+            }
+            slot.fill(lane, rules);
+        });
+        self.pads = pads;
+        self.stepping += clock.elapsed();
+        self.calls += 1;
+        Ok(())
+    }
+
+    /// Writes the observations as they are.
+    ///
+    /// # Errors
+    /// When a buffer has the wrong length.
+    pub fn observe(&mut self, buffers: Buffers) -> Result<(), BatchError> {
+        self.check_buffers(&buffers)?;
+        self.run(buffers, |_, lane, mut slot, _, rules, _| slot.fill(lane, rules));
+        Ok(())
+    }
+
+    fn check_buffers(&self, buffers: &Buffers) -> Result<(), BatchError> {
+        if std::process::id() != self.process {
+            return Err(BatchError::OtherProcess);
+        }
+        length("image bytes", buffers.image.len(), self.lanes.len() * self.image_bytes())?;
+        length("RAM bytes", buffers.ram.len(), self.lanes.len() * self.rules.ram_bytes)
+    }
+
+    /// Lets the threads take lanes, with their slots, until none is left.
+    fn run(
+        &mut self,
+        buffers: Buffers,
+        job: impl Fn(usize, &mut Lane, Slot, Option<&mut Ending>, &Rules, &mut Scratch) + Sync,
+    ) {
+        let slots = Slots { buffers, image_bytes: self.image_bytes(), ram_bytes: self.rules.ram_bytes };
+        let endings = self.endings.iter_mut().map(Some).chain(std::iter::repeat_with(|| None));
+        let queue = Mutex::new(self.lanes.iter_mut().zip(slots).zip(endings).enumerate());
+        let rules = &self.rules;
+        let work = |scratch: &mut Scratch| {
+            loop {
+                let next = queue.lock().expect("taking a lane cannot panic").next();
+                let Some((index, ((lane, slot), ending))) = next else { break };
+                job(index, lane, slot, ending, rules, scratch);
+            }
+        };
+        let (own, others) = self.scratch.split_first_mut().expect("there is at least one thread");
+        match &self.pool {
+            None => work(own),
+            Some(pool) => pool.in_place_scope(|scope| {
+                for scratch in others {
+                    scope.spawn(|_| work(scratch));
+                }
+                work(own);
+            }),
+        }
+    }
+
+    /// The lane's whole state as bytes, for this or another environment of the same cartridge and image.
+    ///
+    /// # Errors
+    /// When there is no such lane or it was never reset.
+    pub fn snapshot(&self, lane: usize) -> Result<Vec<u8>, BatchError> {
+        let found = self.ready(lane)?;
+        Ok(snapshot::save(found, &self.rules))
+    }
+
+    /// Takes over snapshots, `None` leaves a lane alone. Nothing changes unless all of them fit.
+    ///
+    /// # Errors
+    /// The first snapshot that does not fit, and why.
+    pub fn restore(&mut self, snapshots: &[Option<&[u8]>]) -> Result<(), BatchError> {
+        length("snapshots", snapshots.len(), self.lanes.len())?;
+        let rules = &self.rules;
+        let parse = |(lane, bytes): (usize, &Option<&[u8]>)| {
+            let parsed = bytes.map(|bytes| snapshot::parse(bytes, rules, &self.lanes[lane])).transpose();
+            parsed.map_err(|reason| BatchError::Snapshot { lane, reason })
+        };
+        let states = snapshots.iter().enumerate().map(parse).collect::<Result<Vec<_>, _>>()?;
+        for (lane, state) in self.lanes.iter_mut().zip(states) {
+            if let Some(state) = state {
+                state.load(lane, rules);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the state of lane `source` into the lanes of `mask`.
+    ///
+    /// # Errors
+    /// When there is no such lane, it was never reset, or the mask's length is wrong.
+    pub fn fork(&mut self, source: usize, mask: &[bool]) -> Result<(), BatchError> {
+        length("mask entries", mask.len(), self.lanes.len())?;
+        let state = snapshot::LaneState::of(self.ready(source)?, &self.rules);
+        for (lane, _) in self.lanes.iter_mut().zip(mask).enumerate().filter(|(i, (_, m))| **m && *i != source).map(|x| x.1) {
+            state.clone().load(lane, &self.rules);
+        }
+        Ok(())
+    }
+
+    fn ready(&self, lane: usize) -> Result<&Lane, BatchError> {
+        match self.lanes.get(lane) {
+            None => Err(BatchError::NoLane { lane, most: self.lanes.len() - 1 }),
+            Some(found) if found.phase == Phase::New => Err(BatchError::NotReset { lane }),
+            Some(found) => Ok(found),
+        }
+    }
+
+    /// Writes the lane's last picture as 224 rows of 240 RGB pixels.
+    ///
+    /// # Errors
+    /// When there is no such lane or it was never reset.
+    pub fn render(&mut self, lane: usize, out: &mut [u8]) -> Result<(), BatchError> {
+        self.ready(lane)?;
+        rgb_window(self.lanes[lane].picture(&self.rules, &mut self.scratch[0]), out);
+        Ok(())
+    }
+
+    /// Writes every lane's RAM as its processor sees it, 2,048 bytes a lane.
+    pub fn ram(&self, out: &mut [u8]) {
+        for (lane, out) in self.lanes.iter().zip(out.chunks_exact_mut(2048)) {
+            out.copy_from_slice(lane.engine.ram());
+        }
+    }
+
+    /// Starts or stops the clocks inside lanes; without them only whole steps are timed.
+    pub fn time_lanes(&mut self, on: bool) {
+        self.rules.timed = on;
+    }
+
+    pub fn profile(&self) -> Profile {
+        let work = self.lanes.iter().fold(Work::default(), |sum, lane| sum + lane.work);
+        Profile { work, stepping: self.stepping, calls: self.calls }
+    }
+}
+
+fn length(what: &'static str, found: usize, expected: usize) -> Result<(), BatchError> {
+    if found == expected { Ok(()) } else { Err(BatchError::Length { what, expected, found }) }
+}

@@ -1,0 +1,313 @@
+//! One console and its episodes.
+//!
+//! A step holds the action's buttons for `frame_skip` frames and sums what each of them was worth; the frame that ends
+//! the episode ends the step. Only the picture that is observed is drawn: the last frame's, with `maxpool` the last
+//! two. Where an episode ends earlier than that, the step is run again from its checkpoint, now drawing.
+//!
+//! A reset loads the lane's start, runs one frame without buttons and then a random number of further ones.
+//! When lanes run, and in which slot they write, is `batch`'s business.
+
+use super::actions::Pads;
+use super::config::Config;
+use super::observe::{Observer, Scratch, Stack};
+use super::rng::LaneRng;
+use super::starts::Start;
+use super::Machine;
+use crate::emulator::engine::{Draw, Engine, Frame, ResetKind};
+use crate::emulator::game::{Game, Memory};
+use crate::emulator::nes::ConsoleState;
+use std::time::{Duration, Instant};
+
+/// What all lanes of a batch share.
+#[derive(Debug)]
+pub struct Rules {
+    pub config: Config,
+    pub game: Game,
+    pub observer: Observer,
+    pub starts: Vec<Start>,
+    /// Bytes of a RAM observation.
+    pub ram_bytes: usize,
+    pub timed: bool,
+}
+
+/// Where a lane stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Never reset.
+    New,
+    Running,
+    /// The episode has ended; nothing was reset yet.
+    Ended,
+}
+
+/// What the last step or reset was worth.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Outcome {
+    pub reward: f64,
+    pub terminated: bool,
+    pub truncated: bool,
+}
+
+impl Outcome {
+    pub fn done(self) -> bool {
+        self.terminated || self.truncated
+    }
+}
+
+/// What the infos tell about a lane.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tally {
+    /// The game's values after the last frame.
+    pub values: Vec<i64>,
+    /// Steps of this episode.
+    pub elapsed: u64,
+    /// Sum of this episode's rewards before clipping.
+    pub episode_return: f64,
+    /// The last reward before clipping.
+    pub raw_reward: f64,
+}
+
+/// What a lane has done since it was made.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Work {
+    pub steps: u64,
+    pub frames: u64,
+    pub episodes: u64,
+    pub resets: u64,
+    /// Frames that were run again to draw the end of an episode.
+    pub redrawn: u64,
+    pub emulating: Duration,
+    pub observing: Duration,
+}
+
+pub struct Lane {
+    pub(super) engine: Machine,
+    pub(super) rng: LaneRng,
+    pub(super) start: usize,
+    pub(super) phase: Phase,
+    pub(super) stack: Option<Stack>,
+    pub(super) tally: Tally,
+    /// The game's values after the frame before the last.
+    before: Vec<i64>,
+    /// What was pressed in the last frame.
+    pub(super) held: Pads,
+    pub(super) outcome: Outcome,
+    /// The state from which `replay` leads to the present one.
+    pub(super) checkpoint: ConsoleState,
+    pub(super) replay: Vec<Pads>,
+    /// Whether the engine's picture is that of the last frame.
+    pub(super) drawn: bool,
+    pub(super) work: Work,
+}
+
+impl Lane {
+    pub fn new(engine: Machine, rules: &Rules, start: usize) -> Self {
+        let values = vec![0; rules.game.variables.len()];
+        let stack = rules
+            .config
+            .observed
+            .image
+            .then(|| Stack::new(rules.observer.frame_bytes(), rules.config.image.frame_stack));
+        Self {
+            checkpoint: engine.export(),
+            engine,
+            rng: LaneRng::new(0),
+            start,
+            phase: Phase::New,
+            stack,
+            before: values.clone(),
+            tally: Tally { values, ..Tally::default() },
+            held: Pads::default(),
+            outcome: Outcome::default(),
+            replay: Vec::with_capacity(rules.config.frame_skip.max(2) as usize),
+            drawn: false,
+            work: Work::default(),
+        }
+    }
+
+    pub fn seed(&mut self, seed: u64) {
+        self.rng = LaneRng::new(seed);
+    }
+
+    pub fn set_start(&mut self, start: usize) {
+        self.start = start;
+    }
+
+    /// Begins an episode. The outcome is that of no step: no reward, no end.
+    pub fn reset(&mut self, rules: &Rules, scratch: &mut Scratch) {
+        let noops = match rules.config.noop_reset_max {
+            0 => 0,
+            most => self.rng.up_to(most),
+        };
+        // An episode that ends while nobody plays begins without the wait.
+        if !self.begin(rules, scratch, noops) {
+            self.begin(rules, scratch, 0);
+        }
+        if let Some(stack) = &mut self.stack {
+            stack.repeat_newest();
+        }
+        self.phase = Phase::Running;
+        self.tally.elapsed = 0;
+        self.tally.episode_return = 0.0;
+        self.tally.raw_reward = 0.0;
+        self.outcome = Outcome::default();
+        self.work.resets += 1;
+    }
+
+    /// Runs the first frame and `noops` more; false when the game ended among these.
+    fn begin(&mut self, rules: &Rules, scratch: &mut Scratch, noops: u32) -> bool {
+        match &rules.starts[self.start].state {
+            Some(state) => self.engine.import(state).expect("the batch has tried every start"),
+            None => self.engine.reset(ResetKind::Hard),
+        }
+        self.held = Pads::default();
+        let mut ended = false;
+        for frame in 0..=noops {
+            if frame == 0 || frame + 1 == noops {
+                self.mark();
+            }
+            self.frame(rules, scratch, self.held, noops - frame);
+            if frame == 0 {
+                // No change is counted from what was before the episode.
+                self.before.copy_from_slice(&self.tally.values);
+            } else {
+                ended |= rules.game.scenario.judge(&self.before, &self.tally.values).done;
+            }
+        }
+        self.observe(rules, scratch);
+        !ended
+    }
+
+    /// Plays one action.
+    pub fn step(&mut self, rules: &Rules, action: Pads, scratch: &mut Scratch) {
+        let skip = rules.config.frame_skip;
+        let (mut reward, mut done) = (0.0, false);
+        self.mark();
+        for left in (0..skip).rev() {
+            let sticks = rules.config.sticky_action_prob > 0.0 && self.rng.chance(rules.config.sticky_action_prob);
+            let pads = if sticks { self.held } else { action };
+            self.frame(rules, scratch, pads, left);
+            let verdict = rules.game.scenario.judge(&self.before, &self.tally.values);
+            reward += f64::from(verdict.reward);
+            done = verdict.done;
+            if done {
+                if left > 0 {
+                    self.redraw(rules, scratch);
+                }
+                break;
+            }
+        }
+        self.observe(rules, scratch);
+        self.tally.elapsed += 1;
+        self.tally.episode_return += reward;
+        self.tally.raw_reward = reward;
+        let truncated = !done && rules.config.max_episode_steps == Some(self.tally.elapsed);
+        self.outcome = Outcome {
+            reward: if rules.config.reward_clip { sign(reward) } else { reward },
+            terminated: done,
+            truncated,
+        };
+        self.work.steps += 1;
+        if self.outcome.done() {
+            self.phase = Phase::Ended;
+            self.work.episodes += 1;
+        }
+    }
+
+    /// Takes the present state as the one to run again from.
+    fn mark(&mut self) {
+        self.checkpoint = self.engine.export();
+        self.replay.clear();
+    }
+
+    /// Runs one frame of which `left` more follow at most, and reads the game's values.
+    fn frame(&mut self, rules: &Rules, scratch: &mut Scratch, pads: Pads, left: u32) {
+        let clock = rules.timed.then(Instant::now);
+        let seen = rules.config.observed.image && left <= u32::from(rules.config.image.maxpool);
+        self.engine.run_frame(pads, if seen { Draw::Picture } else { Draw::Skip });
+        self.drawn = seen;
+        self.held = pads;
+        self.replay.push(pads);
+        std::mem::swap(&mut self.before, &mut self.tally.values);
+        self.read_values(rules);
+        self.work.frames += 1;
+        if let Some(clock) = clock {
+            self.work.emulating += clock.elapsed();
+        }
+        if seen && left == 1 {
+            rules.observer.hold(self.engine.frame(), scratch);
+        }
+    }
+
+    /// Comes to the present state again, this time drawing.
+    fn redraw(&mut self, rules: &Rules, scratch: &mut Scratch) {
+        self.engine.import(&self.checkpoint).expect("the engine gave this state");
+        for (index, &pads) in self.replay.iter().enumerate() {
+            let left = self.replay.len() - 1 - index;
+            let seen = left <= usize::from(rules.config.image.maxpool);
+            self.engine.run_frame(pads, if seen { Draw::Picture } else { Draw::Skip });
+            if seen && left == 1 {
+                rules.observer.hold(self.engine.frame(), scratch);
+            }
+            self.work.redrawn += 1;
+        }
+        self.drawn = true;
+    }
+
+    /// Adds the last frame to the stack.
+    fn observe(&mut self, rules: &Rules, scratch: &mut Scratch) {
+        let Some(stack) = &mut self.stack else { return };
+        let clock = rules.timed.then(Instant::now);
+        let pooled = rules.config.image.maxpool && self.replay.len() >= 2;
+        rules.observer.draw(self.engine.frame(), pooled, scratch, stack.push());
+        if let Some(clock) = clock {
+            self.work.observing += clock.elapsed();
+        }
+    }
+
+    /// The picture of the last frame, drawn now if nobody had asked for it.
+    pub fn picture(&mut self, rules: &Rules, scratch: &mut Scratch) -> &Frame {
+        if !self.drawn && self.phase != Phase::New {
+            self.redraw(rules, scratch);
+        }
+        self.engine.frame()
+    }
+
+    pub(super) fn memory(&self) -> Memory<'_> {
+        Memory { ram: self.engine.ram(), work_ram: self.engine.work_ram().unwrap_or_default() }
+    }
+
+    /// Reads the game's values of a state that was taken over: no change is counted across it.
+    pub(super) fn reread(&mut self, rules: &Rules) {
+        self.read_values(rules);
+        self.before.copy_from_slice(&self.tally.values);
+    }
+
+    fn read_values(&mut self, rules: &Rules) {
+        // Taken out for the call: the values are written while the engine is read.
+        let mut values = std::mem::take(&mut self.tally.values);
+        rules.game.variables.read_all(self.memory(), &mut values);
+        self.tally.values = values;
+    }
+
+    /// Writes the stacked image.
+    pub fn write_image(&self, rules: &Rules, out: &mut [u8]) {
+        if let Some(stack) = &self.stack {
+            stack.write(rules.config.image.layout, rules.observer.channels(), out);
+        }
+    }
+
+    /// Writes RAM, then work RAM where the observation has it.
+    pub fn write_ram(&self, out: &mut [u8]) {
+        let memory = self.memory();
+        let (ram, work_ram) = out.split_at_mut(memory.ram.len().min(out.len()));
+        ram.copy_from_slice(&memory.ram[..ram.len()]);
+        let present = work_ram.len().min(memory.work_ram.len());
+        work_ram[..present].copy_from_slice(&memory.work_ram[..present]);
+    }
+}
+
+/// -1, 0 or 1.
+fn sign(reward: f64) -> f64 {
+    if reward == 0.0 { 0.0 } else { reward.signum() }
+}

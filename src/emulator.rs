@@ -4,4 +4,5 @@
 pub mod cart;
 pub mod engine;
 pub mod fast;
+pub mod game;
 pub mod nes;

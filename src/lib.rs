@@ -3,6 +3,7 @@
 //! `emulator` is the console.
 
 pub mod emulator;
+pub mod vec_env;
 
 #[cfg(feature = "python")]
 mod py_api;

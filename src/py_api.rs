@@ -3,6 +3,7 @@
 //! Everything that Python sees is in the list below; `python/rollcart/_native.pyi` describes it for type checkers and a
 //! test compares the two. Errors are the classes of `python/rollcart/errors.py`.
 
+mod batch;
 mod console;
 mod errors;
 
@@ -12,6 +13,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<batch::Batch>()?;
     module.add_class::<console::Console>()?;
     module.add_class::<console::CpuRegisters>()?;
     Ok(())

@@ -3,7 +3,8 @@
 //! ```text
 //! config   options, checked           actions   numbers -> buttons        observe   picture -> observation
 //! lane     one console's episodes     batch     all lanes on threads      snapshot  a lane as bytes
-//! rng      a lane's random numbers    starts    where episodes begin
+//! rng      a lane's random numbers    starts    where episodes begin          infos     what steps tell
+//! threads  how many, and their pool
 //! ```
 //!
 //! A lane depends on its seed, its start state and its actions alone: never on other lanes, their number, or threads.
@@ -12,16 +13,19 @@
 mod actions;
 mod batch;
 mod config;
+mod infos;
 mod lane;
 mod observe;
 mod rng;
 mod snapshot;
 mod starts;
+mod threads;
 
 pub use actions::ActionSpace;
-pub use batch::{Batch, BatchError, Buffers, Profile};
+pub use batch::{Batch, BatchError, Buffers, MakeError, Profile};
 pub use config::{Autoreset, Config, ConfigError, Observed};
-pub use lane::{Outcome, Rules};
+pub use infos::Infos;
+pub use lane::{Outcome, Tally, Work};
 pub use observe::{WINDOW_HEIGHT, WINDOW_WIDTH};
 pub use snapshot::SnapshotError;
 pub use starts::{Start, StartError};

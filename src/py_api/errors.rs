@@ -5,9 +5,11 @@ use pyo3::PyErr;
 use crate::emulator::cart::{CartError, StateError};
 use crate::emulator::engine::EngineError;
 
-/// The classes of `python/rollcart/errors.py`.
+/// The classes of `python/rollcart/errors.py`, and Gymnasium's for a call out of turn.
 pub(super) mod raised {
     use pyo3::import_exception;
+
+    import_exception!(gymnasium.error, ResetNeeded);
 
     import_exception!(rollcart.errors, ConfigError);
     import_exception!(rollcart.errors, RomError);

@@ -18,7 +18,7 @@ use crate::emulator::nes::Buttons;
 use serde_json::Value;
 
 /// What both pads press.
-pub type Pads = [Buttons; 2];
+pub(super) type Pads = [Buttons; 2];
 
 /// The order of the flags; the second one is no button of this console.
 const FLAGS: [Option<Buttons>; 9] = [
@@ -54,7 +54,7 @@ const COMPLEX: [&[&str]; 12] = [
 const TABLES: [(&str, usize); 3] = [("right_only", 5), ("simple", 7), ("complex", 12)];
 
 /// The console's groups of button combinations, where the game has none of its own.
-pub fn console_groups() -> Vec<Vec<Vec<String>>> {
+pub(super) fn console_groups() -> Vec<Vec<Vec<String>>> {
     let names = |combination: &&[&str]| combination.iter().map(ToString::to_string).collect();
     GROUPS.iter().map(|group| group.iter().map(names).collect()).collect()
 }
@@ -119,9 +119,8 @@ impl ActionSpace {
 
     /// The buttons of one lane's action, or which number is out of its range and what the range is.
     pub fn decode(&self, action: &[i64]) -> Result<Pads, (i64, usize)> {
-        let pick = |number: i64, count: usize| {
-            usize::try_from(number).ok().filter(|&n| n < count).ok_or((number, count))
-        };
+        let pick =
+            |number: i64, count: usize| usize::try_from(number).ok().filter(|&n| n < count).ok_or((number, count));
         match self {
             Self::Discrete(rows) => Ok(rows[pick(action[0], rows.len())?]),
             Self::Groups { groups, .. } => {
@@ -187,7 +186,8 @@ fn product(groups: &[Vec<Buttons>], players: usize) -> Vec<Pads> {
 }
 
 fn masks_of_groups(groups: &[Vec<Vec<String>>]) -> Result<Vec<Vec<Buttons>>, ConfigError> {
-    let masks = |group: &Vec<Vec<String>>| group.iter().map(|names| pressed(names.iter().map(String::as_str))).collect();
+    let masks =
+        |group: &Vec<Vec<String>>| group.iter().map(|names| pressed(names.iter().map(String::as_str))).collect();
     groups.iter().map(masks).collect()
 }
 
@@ -195,12 +195,15 @@ fn pressed<'a>(names: impl Iterator<Item = &'a str>) -> Result<Buttons, ConfigEr
     names.filter(|name| !name.eq_ignore_ascii_case("NOOP")).try_fold(Buttons::NONE, |mask, name| {
         let known = || Buttons::NAMES.map(|(name, _)| name).join(", ");
         let button = Buttons::named(name);
-        button.map(|button| mask | button).ok_or_else(|| ConfigError::new("actions", format_args!("buttons of {}", known()), format_args!("{name:?}")))
+        button.map(|button| mask | button).ok_or_else(|| {
+            ConfigError::new("actions", format_args!("buttons of {}", known()), format_args!("{name:?}"))
+        })
     })
 }
 
 fn row((index, entry): (usize, &Value)) -> Result<Buttons, ConfigError> {
-    let bad = || ConfigError::new(&format!("actions[{index}]"), "a mask from 0 to 255 or a list of button names", entry);
+    let bad =
+        || ConfigError::new(&format!("actions[{index}]"), "a mask from 0 to 255 or a list of button names", entry);
     match entry {
         Value::Array(names) => {
             let names: Option<Vec<&str>> = names.iter().map(Value::as_str).collect();
@@ -211,7 +214,8 @@ fn row((index, entry): (usize, &Value)) -> Result<Buttons, ConfigError> {
 }
 
 fn unknown(found: &str) -> ConfigError {
-    let modes = "\"discrete\", \"all\", \"filtered\", \"multi_discrete\", \"right_only\", \"simple\", \"complex\" or a table";
+    let modes =
+        "\"discrete\", \"all\", \"filtered\", \"multi_discrete\", \"right_only\", \"simple\", \"complex\" or a table";
     ConfigError::new("actions", modes, found)
 }
 

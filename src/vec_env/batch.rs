@@ -10,12 +10,12 @@ use super::actions::Pads;
 use super::config::{Autoreset, Config, ConfigError};
 use super::infos::Infos;
 use super::lane::{Lane, Outcome, Phase, Rules, Tally, Work};
-use super::observe::{Observer, Scratch, rgb_window};
+use super::observe::{Observer, Scratch, WINDOW_HEIGHT, WINDOW_WIDTH, rgb_window};
 use super::snapshot::{self, SnapshotError};
-use super::starts::Start;
+use super::starts::{Start, StartError};
 use super::threads;
 use crate::emulator::cart::Cartridge;
-use crate::emulator::engine::Engine;
+use crate::emulator::engine::{Engine, EngineError};
 use crate::emulator::game::Game;
 use rayon::ThreadPool;
 use std::sync::{Arc, Mutex};
@@ -26,6 +26,17 @@ use std::time::{Duration, Instant};
 pub struct Buffers<'a> {
     pub image: &'a mut [u8],
     pub ram: &'a mut [u8],
+}
+
+/// Why a batch cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum MakeError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Start(#[from] StartError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
 }
 
 /// What is wrong with a call; no lane has moved.
@@ -43,7 +54,7 @@ pub enum BatchError {
     NoLane { lane: usize, most: usize },
     #[error("this environment was made in another process (its threads are not here); make one in this process")]
     OtherProcess,
-    #[error("snapshot of lane {lane}: {reason}")]
+    #[error("snapshot for lane {lane}: {reason}")]
     Snapshot { lane: usize, reason: SnapshotError },
 }
 
@@ -65,6 +76,8 @@ pub struct Batch {
     scratch: Vec<Scratch>,
     pool: Option<ThreadPool>,
     process: u32,
+    /// Takes states of unknown origin first, so that no lane gets a bad one.
+    trial: Machine,
     /// What ended episodes showed last, where the same step resets them.
     endings: Vec<Ending>,
     stepping: Duration,
@@ -121,22 +134,23 @@ impl Batch {
     ///
     /// # Errors
     /// When the engine refuses the cartridge or a start, an info key is unknown, or threads cannot be started.
-    pub fn new(cart: &Arc<Cartridge>, config: Config, game: Game, starts: Vec<Start>) -> Result<Self, ConfigError> {
+    pub fn new(cart: &Arc<Cartridge>, config: Config, game: Game, starts: Vec<Start>) -> Result<Self, MakeError> {
         let infos = Infos::new(&game, &config)?;
-        let machine = || Machine::new(Arc::clone(cart), &config.engine).map_err(|e| ConfigError(e.to_string()));
+        let machine = || Machine::new(Arc::clone(cart), &config.engine);
         if starts.is_empty() {
-            return Err(ConfigError::new("state_catalog", "at least one state", "none"));
+            return Err(ConfigError::new("state_catalog", "at least one state", "none").into());
         }
         let mut trial = machine()?;
         for start in &starts {
             if let Some(state) = &start.state {
-                trial.import(state).map_err(|e| ConfigError(format!("state {:?}: {e}", start.name)))?;
+                trial.import(state).map_err(|reason| StartError::Refused { name: start.name.clone(), reason })?;
             }
         }
         let threads = threads::count(config.num_threads, config.num_envs);
         let machines = (0..config.num_envs).map(|_| machine()).collect::<Result<Vec<_>, _>>()?;
         let memory = if cart.has_work_ram() { 2048 + 8192 } else { 2048 };
         let rules = Rules {
+            rom: *cart.payload_digest(),
             ram_bytes: if config.observed.ram { memory } else { 0 },
             observer: Observer::new(config.image),
             game,
@@ -155,6 +169,7 @@ impl Batch {
             scratch: (0..threads).map(|_| Scratch::default()).collect(),
             pool: threads::pool(threads)?,
             process: std::process::id(),
+            trial,
             endings: (0..endings).map(|_| Ending::default()).collect(),
             stepping: Duration::ZERO,
             calls: 0,
@@ -195,6 +210,19 @@ impl Batch {
 
     fn image_bytes(&self) -> usize {
         self.image_shape().map_or(0, |shape| shape.iter().product())
+    }
+
+    /// Adds a start; gives its index.
+    ///
+    /// # Errors
+    /// When a console of this cartridge cannot go on from it.
+    pub fn add_start(&mut self, start: Start) -> Result<usize, StartError> {
+        if let Some(state) = &start.state {
+            let refused = |reason| StartError::Refused { name: start.name.clone(), reason };
+            self.trial.import(state).map_err(refused)?;
+        }
+        self.rules.starts.push(start);
+        Ok(self.rules.starts.len() - 1)
     }
 
     pub fn outcomes(&self) -> impl Iterator<Item = Outcome> {
@@ -261,9 +289,8 @@ impl Batch {
         length("action numbers", actions.len(), self.lanes.len() * space.width())?;
         self.check_buffers(&buffers)?;
         for (lane, (pads, action)) in self.pads.iter_mut().zip(actions.chunks_exact(space.width())).enumerate() {
-            *pads = space
-                .decode(action)
-                .map_err(|(number, count)| BatchError::Action { lane, number, most: count - 1 })?;
+            *pads =
+                space.decode(action).map_err(|(number, count)| BatchError::Action { lane, number, most: count - 1 })?;
         }
         let autoreset = self.rules.config.autoreset;
         for (index, lane) in self.lanes.iter().enumerate() {
@@ -362,12 +389,12 @@ impl Batch {
     /// The first snapshot that does not fit, and why.
     pub fn restore(&mut self, snapshots: &[Option<&[u8]>]) -> Result<(), BatchError> {
         length("snapshots", snapshots.len(), self.lanes.len())?;
-        let rules = &self.rules;
-        let parse = |(lane, bytes): (usize, &Option<&[u8]>)| {
-            let parsed = bytes.map(|bytes| snapshot::parse(bytes, rules, &self.lanes[lane])).transpose();
+        let (rules, trial) = (&self.rules, &mut self.trial);
+        let parse = |(lane, bytes): (usize, Option<&[u8]>)| {
+            let parsed = bytes.map(|bytes| snapshot::parse(bytes, rules, trial)).transpose();
             parsed.map_err(|reason| BatchError::Snapshot { lane, reason })
         };
-        let states = snapshots.iter().enumerate().map(parse).collect::<Result<Vec<_>, _>>()?;
+        let states = snapshots.iter().copied().enumerate().map(parse).collect::<Result<Vec<_>, _>>()?;
         for (lane, state) in self.lanes.iter_mut().zip(states) {
             if let Some(state) = state {
                 state.load(lane, rules);
@@ -383,7 +410,7 @@ impl Batch {
     pub fn fork(&mut self, source: usize, mask: &[bool]) -> Result<(), BatchError> {
         length("mask entries", mask.len(), self.lanes.len())?;
         let state = snapshot::LaneState::of(self.ready(source)?, &self.rules);
-        for (lane, _) in self.lanes.iter_mut().zip(mask).enumerate().filter(|(i, (_, m))| **m && *i != source).map(|x| x.1) {
+        for (lane, _) in self.lanes.iter_mut().zip(mask).filter(|(_, chosen)| **chosen) {
             state.clone().load(lane, &self.rules);
         }
         Ok(())
@@ -403,6 +430,7 @@ impl Batch {
     /// When there is no such lane or it was never reset.
     pub fn render(&mut self, lane: usize, out: &mut [u8]) -> Result<(), BatchError> {
         self.ready(lane)?;
+        length("picture bytes", out.len(), 3 * WINDOW_HEIGHT * WINDOW_WIDTH)?;
         rgb_window(self.lanes[lane].picture(&self.rules, &mut self.scratch[0]), out);
         Ok(())
     }
@@ -420,7 +448,7 @@ impl Batch {
     }
 
     pub fn profile(&self) -> Profile {
-        let work = self.lanes.iter().fold(Work::default(), |sum, lane| sum + lane.work);
+        let work = self.lanes.iter().map(|lane| lane.work).sum();
         Profile { work, stepping: self.stepping, calls: self.calls }
     }
 }

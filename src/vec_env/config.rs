@@ -5,7 +5,8 @@
 
 mod fields;
 
-pub use fields::{ConfigError, Fields};
+pub use fields::ConfigError;
+pub(crate) use fields::Fields;
 
 use super::actions::{ActionSpace, console_groups};
 use super::observe::{Algorithm, Crop, ImageSpec, Layout, WINDOW_HEIGHT, WINDOW_WIDTH};
@@ -127,7 +128,9 @@ fn image(fields: &mut Fields) -> Result<ImageSpec, ConfigError> {
     if top + bottom >= WINDOW_HEIGHT || left + right >= WINDOW_WIDTH {
         return Err(ConfigError::new(
             "crop",
-            format_args!("(top, right, bottom, left) that leave some of {WINDOW_HEIGHT} rows and {WINDOW_WIDTH} columns"),
+            format_args!(
+                "(top, right, bottom, left) that leave some of {WINDOW_HEIGHT} rows and {WINDOW_WIDTH} columns"
+            ),
             format_args!("({top}, {right}, {bottom}, {left})"),
         ));
     }

@@ -49,9 +49,8 @@ impl Infos {
             }
             known.retain(|(name, _)| keys.contains(name));
         }
-        let (integers, reals) = known
-            .into_iter()
-            .partition(|(_, column)| matches!(column, Column::Variable(_) | Column::ElapsedSteps));
+        let (integers, reals) =
+            known.into_iter().partition(|(_, column)| matches!(column, Column::Variable(_) | Column::ElapsedSteps));
         Ok(Self { integers, reals })
     }
 
@@ -64,7 +63,7 @@ impl Infos {
     }
 
     /// Values of whole-number keys, key after key, `lanes` values each.
-    pub fn integers<'a>(&self, lane: usize, lanes: usize, tally: &'a Tally, out: &mut [i64]) {
+    pub fn integers(&self, lane: usize, lanes: usize, tally: &Tally, out: &mut [i64]) {
         for (row, (_, column)) in self.integers.iter().enumerate() {
             out[row * lanes + lane] = match column {
                 Column::Variable(index) => tally.values[*index],

@@ -7,12 +7,12 @@
 //! A reset loads the lane's start, runs one frame without buttons and then a random number of further ones.
 //! When lanes run, and in which slot they write, is `batch`'s business.
 
+use super::Machine;
 use super::actions::Pads;
 use super::config::Config;
 use super::observe::{Observer, Scratch, Stack};
 use super::rng::LaneRng;
 use super::starts::Start;
-use super::Machine;
 use crate::emulator::engine::{Draw, Engine, Frame, ResetKind};
 use crate::emulator::game::{Game, Memory};
 use crate::emulator::nes::ConsoleState;
@@ -20,11 +20,13 @@ use std::time::{Duration, Instant};
 
 /// What all lanes of a batch share.
 #[derive(Debug)]
-pub struct Rules {
+pub(super) struct Rules {
     pub config: Config,
     pub game: Game,
     pub observer: Observer,
     pub starts: Vec<Start>,
+    /// SHA-1 of the ROM's payload.
+    pub rom: [u8; 20],
     /// Bytes of a RAM observation.
     pub ram_bytes: usize,
     pub timed: bool,
@@ -32,7 +34,7 @@ pub struct Rules {
 
 /// Where a lane stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub(super) enum Phase {
     /// Never reset.
     New,
     Running,
@@ -80,7 +82,21 @@ pub struct Work {
     pub observing: Duration,
 }
 
-pub struct Lane {
+impl std::iter::Sum for Work {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), |a, b| Self {
+            steps: a.steps + b.steps,
+            frames: a.frames + b.frames,
+            episodes: a.episodes + b.episodes,
+            resets: a.resets + b.resets,
+            redrawn: a.redrawn + b.redrawn,
+            emulating: a.emulating + b.emulating,
+            observing: a.observing + b.observing,
+        })
+    }
+}
+
+pub(super) struct Lane {
     pub(super) engine: Machine,
     pub(super) rng: LaneRng,
     pub(super) start: usize,
@@ -101,7 +117,7 @@ pub struct Lane {
 }
 
 impl Lane {
-    pub fn new(engine: Machine, rules: &Rules, start: usize) -> Self {
+    pub(super) fn new(engine: Machine, rules: &Rules, start: usize) -> Self {
         let values = vec![0; rules.game.variables.len()];
         let stack = rules
             .config
@@ -125,16 +141,16 @@ impl Lane {
         }
     }
 
-    pub fn seed(&mut self, seed: u64) {
+    pub(super) fn seed(&mut self, seed: u64) {
         self.rng = LaneRng::new(seed);
     }
 
-    pub fn set_start(&mut self, start: usize) {
+    pub(super) fn set_start(&mut self, start: usize) {
         self.start = start;
     }
 
     /// Begins an episode. The outcome is that of no step: no reward, no end.
-    pub fn reset(&mut self, rules: &Rules, scratch: &mut Scratch) {
+    pub(super) fn reset(&mut self, rules: &Rules, scratch: &mut Scratch) {
         let noops = match rules.config.noop_reset_max {
             0 => 0,
             most => self.rng.up_to(most),
@@ -179,7 +195,7 @@ impl Lane {
     }
 
     /// Plays one action.
-    pub fn step(&mut self, rules: &Rules, action: Pads, scratch: &mut Scratch) {
+    pub(super) fn step(&mut self, rules: &Rules, action: Pads, scratch: &mut Scratch) {
         let skip = rules.config.frame_skip;
         let (mut reward, mut done) = (0.0, false);
         self.mark();
@@ -266,7 +282,7 @@ impl Lane {
     }
 
     /// The picture of the last frame, drawn now if nobody had asked for it.
-    pub fn picture(&mut self, rules: &Rules, scratch: &mut Scratch) -> &Frame {
+    pub(super) fn picture(&mut self, rules: &Rules, scratch: &mut Scratch) -> &Frame {
         if !self.drawn && self.phase != Phase::New {
             self.redraw(rules, scratch);
         }
@@ -291,14 +307,14 @@ impl Lane {
     }
 
     /// Writes the stacked image.
-    pub fn write_image(&self, rules: &Rules, out: &mut [u8]) {
+    pub(super) fn write_image(&self, rules: &Rules, out: &mut [u8]) {
         if let Some(stack) = &self.stack {
             stack.write(rules.config.image.layout, rules.observer.channels(), out);
         }
     }
 
     /// Writes RAM, then work RAM where the observation has it.
-    pub fn write_ram(&self, out: &mut [u8]) {
+    pub(super) fn write_ram(&self, out: &mut [u8]) {
         let memory = self.memory();
         let (ram, work_ram) = out.split_at_mut(memory.ram.len().min(out.len()));
         ram.copy_from_slice(&memory.ram[..ram.len()]);

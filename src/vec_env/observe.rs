@@ -10,9 +10,11 @@ mod resize;
 mod stack;
 mod window;
 
-pub use resize::{Algorithm, Resizer};
-pub use stack::Stack;
-pub use window::{Crop, WINDOW_HEIGHT, WINDOW_WIDTH, Window, rgb_window};
+pub(super) use resize::Algorithm;
+pub(crate) use resize::Resizer;
+pub(crate) use stack::Stack;
+pub(crate) use window::{Crop, Window, rgb_window};
+pub use window::{WINDOW_HEIGHT, WINDOW_WIDTH};
 
 use crate::emulator::engine::Frame;
 
@@ -42,7 +44,7 @@ pub struct ImageSpec {
 
 /// Memory that a thread lends to the lanes that it draws.
 #[derive(Debug, Default)]
-pub struct Scratch {
+pub(super) struct Scratch {
     /// The frame before the last one as RGB planes, for `maxpool`.
     held: Vec<u8>,
     planes: Vec<u8>,
@@ -51,7 +53,7 @@ pub struct Scratch {
 
 /// Draws images of one [`ImageSpec`].
 #[derive(Debug, Clone)]
-pub struct Observer {
+pub(super) struct Observer {
     spec: ImageSpec,
     window: Window,
     resizer: Resizer,
@@ -60,7 +62,7 @@ pub struct Observer {
 impl Observer {
     /// # Panics
     /// If the crop leaves nothing or the size is 0; `config` has refused such a specification.
-    pub fn new(spec: ImageSpec) -> Self {
+    pub(super) fn new(spec: ImageSpec) -> Self {
         let window = Window::new(spec.crop, spec.cut);
         let source = (window.height(), window.width());
         let resizer = Resizer::new(source, spec.size.unwrap_or(source), spec.algorithm);
@@ -68,18 +70,18 @@ impl Observer {
     }
 
     /// Bytes of one observation without its stack.
-    pub fn frame_bytes(&self) -> usize {
+    pub(super) fn frame_bytes(&self) -> usize {
         let (height, width) = self.resizer.output();
         self.channels() * height * width
     }
 
     /// Channels of one observation without its stack: 1 or 3.
-    pub fn channels(&self) -> usize {
+    pub(super) fn channels(&self) -> usize {
         if self.spec.grayscale { 1 } else { 3 }
     }
 
     /// Shape of a stacked observation.
-    pub fn shape(&self) -> [usize; 3] {
+    pub(super) fn shape(&self) -> [usize; 3] {
         let (height, width) = self.resizer.output();
         let channels = self.channels() * self.spec.frame_stack;
         match self.spec.layout {
@@ -88,24 +90,20 @@ impl Observer {
         }
     }
 
-    pub fn spec(&self) -> &ImageSpec {
-        &self.spec
-    }
-
     /// Keeps the frame before the last one: `draw` takes the pixelwise maximum with it.
-    pub fn hold(&self, frame: &Frame, scratch: &mut Scratch) {
+    pub(super) fn hold(&self, frame: &Frame, scratch: &mut Scratch) {
         self.window.rgb_planes(frame, &mut scratch.held);
     }
 
     /// Draws one observation, channel planes one after the other. `pooled` says that `hold` was called for the frame
     /// before this one.
-    pub fn draw(&self, frame: &Frame, pooled: bool, scratch: &mut Scratch, out: &mut [u8]) {
+    pub(super) fn draw(&self, frame: &Frame, pooled: bool, scratch: &mut Scratch, out: &mut [u8]) {
         let Scratch { held, planes, sums } = scratch;
         if pooled {
             self.window.rgb_planes(frame, planes);
             planes.iter_mut().zip(held.iter()).for_each(|(now, &before)| *now = before.max(*now));
             if self.spec.grayscale {
-                self.window.grey_of_rgb(planes);
+                Window::grey_of_rgb(planes);
             }
         } else if self.spec.grayscale {
             self.window.grey_plane(frame, planes);

@@ -4,10 +4,10 @@
 
 /// The generator; its four words are all of its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LaneRng(pub(super) [u64; 4]);
+pub(super) struct LaneRng(pub(super) [u64; 4]);
 
 impl LaneRng {
-    pub fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64) -> Self {
         let mut z = seed;
         Self(std::array::from_fn(|_| {
             z = z.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -31,12 +31,12 @@ impl LaneRng {
     }
 
     /// A whole number from 0 to `most`, each as likely as the others to within 2^-32.
-    pub fn up_to(&mut self, most: u32) -> u32 {
+    pub(super) fn up_to(&mut self, most: u32) -> u32 {
         ((u128::from(self.next()) * (u128::from(most) + 1)) >> 64) as u32
     }
 
     /// True with probability `p`; 0 never, 1 always.
-    pub fn chance(&mut self, p: f64) -> bool {
+    pub(super) fn chance(&mut self, p: f64) -> bool {
         // 53 bits: the fractions that a double holds exactly.
         const UNIT: f64 = 1.0 / (1u64 << 53) as f64;
         ((self.next() >> 11) as f64) * UNIT < p

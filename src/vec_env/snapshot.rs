@@ -3,6 +3,7 @@
 //! Everything that decides what the lane does next, its random numbers included: a lane that takes a snapshot over goes
 //! on exactly as the one that gave it. It fits any lane, environment or process of the same ROM and image options.
 
+use super::Machine;
 use super::lane::{Lane, Outcome, Phase, Rules};
 use super::rng::LaneRng;
 use crate::emulator::engine::Engine;
@@ -31,29 +32,30 @@ pub enum SnapshotError {
 }
 
 plain_data! {
+    #[allow(unreachable_pub, reason = "the macro declares for other rooms")]
     pub struct LaneState {
         /// The image options in words: stacked bytes of other options mean something else.
-        image: Vec<u8>,
-        start: Vec<u8>,
-        rng: [u64; 4],
-        ended: bool,
-        terminated: bool,
-        truncated: bool,
+        pub image: Vec<u8>,
+        pub start: Vec<u8>,
+        pub rng: [u64; 4],
+        pub ended: bool,
+        pub terminated: bool,
+        pub truncated: bool,
         /// Rewards as the bits of 64-bit floats.
-        reward: u64,
-        raw_reward: u64,
-        episode_return: u64,
-        elapsed: u64,
-        held: [u8; 2],
-        stack: Vec<u8>,
-        console: ConsoleState,
-        checkpoint: ConsoleState,
-        replay: Vec<u8>,
+        pub reward: u64,
+        pub raw_reward: u64,
+        pub episode_return: u64,
+        pub elapsed: u64,
+        pub held: [u8; 2],
+        pub stack: Vec<u8>,
+        pub console: ConsoleState,
+        pub checkpoint: ConsoleState,
+        pub replay: Vec<u8>,
     }
 }
 
 impl LaneState {
-    pub fn of(lane: &Lane, rules: &Rules) -> Self {
+    pub(super) fn of(lane: &Lane, rules: &Rules) -> Self {
         Self {
             image: image_words(rules),
             start: rules.starts[lane.start].name.clone().into_bytes(),
@@ -77,18 +79,15 @@ impl LaneState {
     ///
     /// # Panics
     /// If the state was not checked by `parse` and is of another cartridge.
-    pub fn load(self, lane: &mut Lane, rules: &Rules) {
+    pub(super) fn load(self, lane: &mut Lane, rules: &Rules) {
         lane.engine.import(&self.console).expect("the state was checked");
         lane.rng = LaneRng(self.rng);
         if let Some(start) = rules.starts.iter().position(|start| start.name.as_bytes() == self.start) {
             lane.start = start;
         }
         lane.phase = if self.ended { Phase::Ended } else { Phase::Running };
-        lane.outcome = Outcome {
-            reward: f64::from_bits(self.reward),
-            terminated: self.terminated,
-            truncated: self.truncated,
-        };
+        lane.outcome =
+            Outcome { reward: f64::from_bits(self.reward), terminated: self.terminated, truncated: self.truncated };
         lane.tally.raw_reward = f64::from_bits(self.raw_reward);
         lane.tally.episode_return = f64::from_bits(self.episode_return);
         lane.tally.elapsed = self.elapsed;
@@ -109,7 +108,7 @@ fn image_words(rules: &Rules) -> Vec<u8> {
 }
 
 /// The lane's state as bytes.
-pub fn save(lane: &Lane, rules: &Rules) -> Vec<u8> {
+pub(super) fn save(lane: &Lane, rules: &Rules) -> Vec<u8> {
     let mut out = Vec::with_capacity(64 * 1024);
     out.extend_from_slice(MAGIC);
     VERSION.put(&mut out);
@@ -118,11 +117,11 @@ pub fn save(lane: &Lane, rules: &Rules) -> Vec<u8> {
     out
 }
 
-/// Reads and checks a snapshot against the environment of `lane`, which stays as it is.
+/// Reads and checks a snapshot; `trial` is a console of the same cartridge, whose own state does not matter.
 ///
 /// # Errors
 /// When the bytes are no snapshot, damaged, or of another ROM or image.
-pub fn parse(bytes: &[u8], rules: &Rules, lane: &Lane) -> Result<LaneState, SnapshotError> {
+pub(super) fn parse(bytes: &[u8], rules: &Rules, trial: &mut Machine) -> Result<LaneState, SnapshotError> {
     let Some(rest) = bytes.strip_prefix(MAGIC) else {
         return Err(SnapshotError::NotASnapshot { found: bytes[..bytes.len().min(MAGIC.len())].to_vec() });
     };
@@ -141,19 +140,20 @@ pub fn parse(bytes: &[u8], rules: &Rules, lane: &Lane) -> Result<LaneState, Snap
         let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         return Err(SnapshotError::OtherImage { found: words(&state.image), expected: words(&expected) });
     }
-    let inconsistent = |what: String| Err(SnapshotError::Inconsistent { what });
-    let stack = lane.stack.as_ref().map_or(0, super::observe::Stack::len);
+    let inconsistent = |what: String| SnapshotError::Inconsistent { what };
+    let stack =
+        if rules.config.observed.image { rules.observer.frame_bytes() * rules.config.image.frame_stack } else { 0 };
     if reader.left() > 0 {
-        return inconsistent(format!("{} bytes follow its end", reader.left()));
+        return Err(inconsistent(format!("{} bytes follow its end", reader.left())));
     }
     if state.stack.len() != stack {
-        return inconsistent(format!("its stack has {} bytes, expected {stack}", state.stack.len()));
+        return Err(inconsistent(format!("its stack has {} bytes, expected {stack}", state.stack.len())));
     }
     if state.replay.is_empty() || state.replay.len() % 2 == 1 || state.replay.len() > 2 * MOST_REPLAYED {
-        return inconsistent(format!("it replays {} pads", state.replay.len()));
+        return Err(inconsistent(format!("it replays {} pads", state.replay.len())));
     }
     for console in [&state.console, &state.checkpoint] {
-        lane.engine.check(console).or_else(|reason| inconsistent(reason.to_string()))?;
+        trial.import(console).map_err(|reason| inconsistent(reason.to_string()))?;
     }
     Ok(state)
 }

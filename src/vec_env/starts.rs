@@ -1,10 +1,10 @@
 //! Where episodes begin: power-on, or a saved state.
 //!
-//! Files are found by Python; this reads their bytes.
+//! Files are found by Python, bytes are read by `cart`; whether a console can go on from them is tried by `batch`.
 
-use crate::emulator::cart::Cartridge;
+use crate::emulator::cart::{Cartridge, StateError};
+use crate::emulator::engine::EngineError;
 use crate::emulator::nes::ConsoleState;
-use crate::emulator::nes::codec::{self, CodecError};
 
 /// A named beginning.
 #[derive(Debug, Clone)]
@@ -14,20 +14,23 @@ pub struct Start {
     pub state: Option<ConsoleState>,
 }
 
-#[derive(Debug, thiserror::Error)]
+/// Why a beginning cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StartError {
     #[error("state {name:?}: {reason}")]
-    Codec { name: String, reason: CodecError },
+    Unreadable { name: String, reason: StateError },
+    #[error("state {name:?}: {reason}")]
+    Refused { name: String, reason: EngineError },
 }
 
 impl Start {
-    /// Reads a state of `cart`: one of ours; `None` is power-on.
+    /// Reads a state of `cart`; `None` is power-on.
     ///
     /// # Errors
     /// When the bytes are no state of this cartridge.
     pub fn read(name: &str, bytes: Option<&[u8]>, cart: &Cartridge) -> Result<Self, StartError> {
-        let state = bytes.map(|bytes| codec::decode(bytes, cart.payload_digest())).transpose();
-        let state = state.map_err(|reason| StartError::Codec { name: name.into(), reason })?;
+        let state = bytes.map(|bytes| cart.read_state(bytes)).transpose();
+        let state = state.map_err(|reason| StartError::Unreadable { name: name.into(), reason })?;
         Ok(Self { name: name.into(), state })
     }
 }

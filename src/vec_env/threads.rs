@@ -10,7 +10,7 @@ const VARIABLES: [&str; 2] = ["RAYON_NUM_THREADS", "OMP_NUM_THREADS"];
 
 /// Threads for `lanes` lanes: as asked, else as the environment says, else the processors that this process may use
 /// (its affinity and cgroup limits counted); never more than lanes.
-pub fn count(asked: Option<usize>, lanes: usize) -> usize {
+pub(super) fn count(asked: Option<usize>, lanes: usize) -> usize {
     let from_environment = || VARIABLES.iter().find_map(|name| number(&std::env::var(name).ok()?));
     let usable = || std::thread::available_parallelism().map_or(1, usize::from);
     asked.or_else(from_environment).unwrap_or_else(usable).clamp(1, lanes.max(1))
@@ -22,7 +22,7 @@ fn number(text: &str) -> Option<usize> {
 }
 
 /// The threads beside the caller's own; none for one thread.
-pub fn pool(threads: usize) -> Result<Option<ThreadPool>, ConfigError> {
+pub(super) fn pool(threads: usize) -> Result<Option<ThreadPool>, ConfigError> {
     if threads <= 1 {
         return Ok(None);
     }

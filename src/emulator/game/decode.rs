@@ -95,7 +95,7 @@ impl ValueType {
 }
 
 fn binary(most_significant_first: impl Iterator<Item = u8>) -> i64 {
-    most_significant_first.fold(0u64, |value, byte| value << 8 | u64::from(byte)).cast_signed()
+    most_significant_first.fold(0u64, |value, byte| value << 8 | u64::from(byte)) as i64
 }
 
 fn order(endian: Endian, width: u8) -> [u8; 8] {

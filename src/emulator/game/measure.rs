@@ -96,7 +96,11 @@ mod tests {
     #[test]
     fn every_operator_gives_its_documented_result() {
         for (name, value, reference, result) in TABLE {
-            assert_eq!(Operator::parse(name).expect(name).apply(value, reference), result, "{name} {value} {reference}");
+            assert_eq!(
+                Operator::parse(name).expect(name).apply(value, reference),
+                result,
+                "{name} {value} {reference}"
+            );
         }
         assert_eq!(Operator::parse("almost"), None);
     }

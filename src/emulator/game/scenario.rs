@@ -53,7 +53,11 @@ impl Condition {
     fn holds(&self, before: &[i64], now: &[i64]) -> bool {
         let mut rules = self.rules.iter().map(|rule| rule.result(before, now) > 0);
         let mut nodes = self.nodes.iter().map(|node| node.holds(before, now));
-        if self.all { rules.all(|held| held) && nodes.all(|held| held) } else { rules.any(|held| held) || nodes.any(|held| held) }
+        if self.all {
+            rules.all(|held| held) && nodes.all(|held| held)
+        } else {
+            rules.any(|held| held) || nodes.any(|held| held)
+        }
     }
 }
 
@@ -134,7 +138,8 @@ fn object<'a>(section: &'a Value, key: &str) -> impl Iterator<Item = (&'a String
 
 fn condition(place: &str, section: &Value, variables: &Variables) -> Result<Condition, GameError> {
     refuse_script(place, section)?;
-    let mut tree = Condition { all: section.get("condition").and_then(Value::as_str) == Some("all"), ..Default::default() };
+    let mut tree =
+        Condition { all: section.get("condition").and_then(Value::as_str) == Some("all"), ..Default::default() };
     for (name, entry) in object(section, "variables") {
         let place = format!("{place} variable {name:?}");
         tree.rules.push(rule(&place, name, entry, Measurement::Absolute, variables)?);
@@ -167,7 +172,9 @@ fn rule(
         None => 0,
         // A reference is an integer to stable-retro: a fraction is cut off.
         #[allow(clippy::cast_possible_truncation)]
-        Some(value) => value.as_i64().or_else(|| value.as_f64().map(|f| f as i64)).ok_or_else(|| bad(place, "a number", value))?,
+        Some(value) => {
+            value.as_i64().or_else(|| value.as_f64().map(|f| f as i64)).ok_or_else(|| bad(place, "a number", value))?
+        }
     };
     Ok(Rule { variable, measurement, operator, reference })
 }
@@ -176,7 +183,9 @@ fn number(place: &str, entry: &Value, key: &str) -> Result<f32, GameError> {
     match entry.get(key) {
         None => Ok(0.0),
         #[allow(clippy::cast_possible_truncation)]
-        Some(value) => value.as_f64().map(|f| f as f32).ok_or_else(|| bad(&format!("{place}, {key:?}"), "a number", value)),
+        Some(value) => {
+            value.as_f64().map(|f| f as f32).ok_or_else(|| bad(&format!("{place}, {key:?}"), "a number", value))
+        }
     }
 }
 

@@ -19,7 +19,7 @@ impl ConfigError {
 }
 
 /// The fields that were not read yet.
-pub struct Fields {
+pub(crate) struct Fields {
     owner: String,
     left: Map<String, Value>,
 }
@@ -27,7 +27,7 @@ pub struct Fields {
 impl Fields {
     /// # Errors
     /// When `value` is no object.
-    pub fn new(owner: &str, value: Value) -> Result<Self, ConfigError> {
+    pub(crate) fn new(owner: &str, value: Value) -> Result<Self, ConfigError> {
         match value {
             Value::Object(left) => Ok(Self { owner: owner.into(), left }),
             other => Err(ConfigError::new(owner, "named values", other)),
@@ -35,24 +35,30 @@ impl Fields {
     }
 
     /// The value of a field; null counts as absent.
-    pub fn take(&mut self, name: &str) -> Option<Value> {
+    pub(crate) fn take(&mut self, name: &str) -> Option<Value> {
         self.left.remove(name).filter(|value| !value.is_null())
     }
 
-    pub fn integer(&mut self, name: &str, default: u64, range: RangeInclusive<u64>) -> Result<u64, ConfigError> {
+    pub(crate) fn integer(&mut self, name: &str, default: u64, range: RangeInclusive<u64>) -> Result<u64, ConfigError> {
         self.optional_integer(name, range).map(|value| value.unwrap_or(default))
     }
 
-    pub fn optional_integer(&mut self, name: &str, range: RangeInclusive<u64>) -> Result<Option<u64>, ConfigError> {
+    pub(crate) fn optional_integer(
+        &mut self,
+        name: &str,
+        range: RangeInclusive<u64>,
+    ) -> Result<Option<u64>, ConfigError> {
         let Some(value) = self.take(name) else { return Ok(None) };
         match value.as_u64() {
             Some(n) if range.contains(&n) => Ok(Some(n)),
-            _ => Err(ConfigError::new(name, format_args!("an integer from {} to {}", range.start(), range.end()), value)),
+            _ => {
+                Err(ConfigError::new(name, format_args!("an integer from {} to {}", range.start(), range.end()), value))
+            }
         }
     }
 
     /// `size` integers in a row.
-    pub fn integers<const N: usize>(
+    pub(crate) fn integers<const N: usize>(
         &mut self,
         name: &str,
         meaning: &str,
@@ -64,18 +70,19 @@ impl Fields {
             items.iter().map(number).collect()
         });
         numbers.and_then(|numbers| numbers.try_into().ok()).map(Some).ok_or_else(|| {
-            let expected = format_args!("{N} integers {meaning}, each from {} to {}", range.start(), range.end()).to_string();
+            let expected =
+                format_args!("{N} integers {meaning}, each from {} to {}", range.start(), range.end()).to_string();
             ConfigError::new(name, expected, value)
         })
     }
 
-    pub fn flag(&mut self, name: &str, default: bool) -> Result<bool, ConfigError> {
+    pub(crate) fn flag(&mut self, name: &str, default: bool) -> Result<bool, ConfigError> {
         let Some(value) = self.take(name) else { return Ok(default) };
         value.as_bool().ok_or_else(|| ConfigError::new(name, "True or False", value))
     }
 
     /// A number from 0 to 1.
-    pub fn probability(&mut self, name: &str) -> Result<f64, ConfigError> {
+    pub(crate) fn probability(&mut self, name: &str) -> Result<f64, ConfigError> {
         let Some(value) = self.take(name) else { return Ok(0.0) };
         value
             .as_f64()
@@ -84,7 +91,7 @@ impl Fields {
     }
 
     /// The row of `table` with that name; the first row where the field is absent.
-    pub fn choice<T: Copy>(&mut self, name: &str, table: &[(&str, T)]) -> Result<T, ConfigError> {
+    pub(crate) fn choice<T: Copy>(&mut self, name: &str, table: &[(&str, T)]) -> Result<T, ConfigError> {
         let Some(value) = self.take(name) else { return Ok(table[0].1) };
         let row = value.as_str().and_then(|text| table.iter().find(|row| row.0 == text));
         row.map(|row| row.1).ok_or_else(|| {
@@ -95,7 +102,7 @@ impl Fields {
 
     /// # Errors
     /// When a field was not read: nothing has that name.
-    pub fn finish(self) -> Result<(), ConfigError> {
+    pub(crate) fn finish(self) -> Result<(), ConfigError> {
         match self.left.keys().next() {
             Some(name) => Err(ConfigError(format!("{}: there is no option {name:?}", self.owner))),
             None => Ok(()),

@@ -26,7 +26,7 @@ enum Axis {
 
 /// Resizes planes of one size to another.
 #[derive(Debug, Clone)]
-pub struct Resizer {
+pub(crate) struct Resizer {
     source: (usize, usize),
     output: (usize, usize),
     rows: Axis,
@@ -54,7 +54,7 @@ fn pair(i: usize, source: usize, output: usize) -> (usize, usize, u32) {
 impl Resizer {
     /// # Panics
     /// If a side of either size is 0.
-    pub fn new(source: (usize, usize), output: (usize, usize), algorithm: Algorithm) -> Self {
+    pub(crate) fn new(source: (usize, usize), output: (usize, usize), algorithm: Algorithm) -> Self {
         assert!(source.0 > 0 && source.1 > 0 && output.0 > 0 && output.1 > 0, "a size has no side of 0");
         Self {
             source,
@@ -65,12 +65,12 @@ impl Resizer {
     }
 
     /// Height and width that come out.
-    pub fn output(&self) -> (usize, usize) {
+    pub(crate) fn output(&self) -> (usize, usize) {
         self.output
     }
 
     /// Reads `plane` (source height x width) and fills `out` (output height x width).
-    pub fn resize(&self, plane: &[u8], sums: &mut Vec<u32>, out: &mut [u8]) {
+    pub(crate) fn resize(&self, plane: &[u8], sums: &mut Vec<u32>, out: &mut [u8]) {
         if self.source == self.output {
             out.copy_from_slice(plane);
             return;
@@ -129,7 +129,8 @@ mod tests {
             for j in 0..ow {
                 let (y0, x0) = (i * h / oh, j * w / ow);
                 let (y1, x1) = (((i + 1) * h / oh).max(y0 + 1), ((j + 1) * w / ow).max(x0 + 1));
-                let sum: usize = (y0..y1).flat_map(|y| (x0..x1).map(move |x| (y, x))).map(|(y, x)| plane[y * w + x] as usize).sum();
+                let sum: usize =
+                    (y0..y1).flat_map(|y| (x0..x1).map(move |x| (y, x))).map(|(y, x)| plane[y * w + x] as usize).sum();
                 out.push((sum / ((y1 - y0) * (x1 - x0))) as u8);
             }
         }
@@ -157,9 +158,8 @@ mod tests {
     }
 
     fn cases() -> impl Strategy<Value = (Vec<u8>, (usize, usize), (usize, usize))> {
-        (1usize..40, 1usize..40, 1usize..50, 1usize..50).prop_flat_map(|(h, w, oh, ow)| {
-            (prop::collection::vec(any::<u8>(), h * w), Just((h, w)), Just((oh, ow)))
-        })
+        (1usize..40, 1usize..40, 1usize..50, 1usize..50)
+            .prop_flat_map(|(h, w, oh, ow)| (prop::collection::vec(any::<u8>(), h * w), Just((h, w)), Just((oh, ow))))
     }
 
     proptest! {

@@ -5,7 +5,7 @@
 use super::Layout;
 
 #[derive(Debug, Clone)]
-pub struct Stack {
+pub(crate) struct Stack {
     /// `depth` observations of `frame` bytes each.
     bytes: Vec<u8>,
     frame: usize,
@@ -15,18 +15,18 @@ pub struct Stack {
 }
 
 impl Stack {
-    pub fn new(frame: usize, depth: usize) -> Self {
+    pub(crate) fn new(frame: usize, depth: usize) -> Self {
         Self { bytes: vec![0; frame * depth], frame, depth, newest: 0 }
     }
 
     /// The place for the next observation, which becomes the newest; the caller fills it.
-    pub fn push(&mut self) -> &mut [u8] {
+    pub(crate) fn push(&mut self) -> &mut [u8] {
         self.newest = (self.newest + 1) % self.depth;
         &mut self.bytes[self.newest * self.frame..][..self.frame]
     }
 
     /// Makes every observation equal to the newest: the start of an episode.
-    pub fn repeat_newest(&mut self) {
+    pub(crate) fn repeat_newest(&mut self) {
         let newest = self.newest * self.frame;
         for place in (0..self.depth).filter(|&place| place != self.newest) {
             self.bytes.copy_within(newest..newest + self.frame, place * self.frame);
@@ -34,23 +34,18 @@ impl Stack {
     }
 
     /// The observations, oldest first.
-    pub fn frames(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn frames(&self) -> impl Iterator<Item = &[u8]> {
         (1..=self.depth).map(|age| &self.bytes[(self.newest + age) % self.depth * self.frame..][..self.frame])
     }
 
     /// Takes over observations, oldest first, `frame * depth` bytes.
-    pub fn load(&mut self, oldest_first: &[u8]) {
+    pub(crate) fn load(&mut self, oldest_first: &[u8]) {
         self.bytes.copy_from_slice(oldest_first);
         self.newest = self.depth - 1;
     }
 
-    /// Bytes of the whole stack.
-    pub fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
     /// Writes the stacked image; `channels` is that of one observation.
-    pub fn write(&self, layout: Layout, channels: usize, out: &mut [u8]) {
+    pub(crate) fn write(&self, layout: Layout, channels: usize, out: &mut [u8]) {
         match layout {
             Layout::Chw => {
                 for (frame, out) in self.frames().zip(out.chunks_exact_mut(self.frame.max(1))) {
@@ -76,7 +71,7 @@ mod tests {
     use super::Stack;
 
     fn written(stack: &Stack, layout: Layout, channels: usize) -> Vec<u8> {
-        let mut out = vec![0; stack.len()];
+        let mut out = vec![0; stack.bytes.len()];
         stack.write(layout, channels, &mut out);
         out
     }

@@ -29,7 +29,7 @@ type Table = [[u8; 64]; 8];
 
 /// The window after its crop.
 #[derive(Debug, Clone)]
-pub struct Window {
+pub(crate) struct Window {
     crop: Crop,
     cut: bool,
     grey: Table,
@@ -41,36 +41,37 @@ fn grey([r, g, b]: [u8; 3]) -> u8 {
 }
 
 fn table(value: impl Fn([u8; 3]) -> u8) -> Table {
-    std::array::from_fn(|emphasis| {
-        std::array::from_fn(|index| value(palette::rgb(index as u8, emphasis as u8)))
-    })
+    palette::RGB.map(|row| row.map(&value))
 }
 
 impl Window {
     /// # Panics
     /// If the crop leaves no pixel.
-    pub fn new(crop: Crop, cut: bool) -> Self {
-        assert!(crop.top + crop.bottom < WINDOW_HEIGHT && crop.left + crop.right < WINDOW_WIDTH, "the crop leaves nothing");
+    pub(crate) fn new(crop: Crop, cut: bool) -> Self {
+        assert!(
+            crop.top + crop.bottom < WINDOW_HEIGHT && crop.left + crop.right < WINDOW_WIDTH,
+            "the crop leaves nothing"
+        );
         Self { crop, cut, grey: table(grey), rgb: std::array::from_fn(|channel| table(|rgb| rgb[channel])) }
     }
 
-    pub fn height(&self) -> usize {
+    pub(crate) fn height(&self) -> usize {
         if self.cut { WINDOW_HEIGHT - self.crop.top - self.crop.bottom } else { WINDOW_HEIGHT }
     }
 
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         if self.cut { WINDOW_WIDTH - self.crop.left - self.crop.right } else { WINDOW_WIDTH }
     }
 
     /// One plane of grey values.
-    pub fn grey_plane(&self, frame: &Frame, out: &mut Vec<u8>) {
+    pub(crate) fn grey_plane(&self, frame: &Frame, out: &mut Vec<u8>) {
         out.clear();
         out.resize(self.height() * self.width(), 0);
         self.plane(frame, &self.grey, out);
     }
 
     /// Planes of red, green and blue.
-    pub fn rgb_planes(&self, frame: &Frame, out: &mut Vec<u8>) {
+    pub(crate) fn rgb_planes(&self, frame: &Frame, out: &mut Vec<u8>) {
         let size = self.height() * self.width();
         out.clear();
         out.resize(3 * size, 0);
@@ -80,7 +81,7 @@ impl Window {
     }
 
     /// Turns RGB planes into one grey plane, in place.
-    pub fn grey_of_rgb(&self, planes: &mut Vec<u8>) {
+    pub(crate) fn grey_of_rgb(planes: &mut Vec<u8>) {
         let size = planes.len() / 3;
         let (red, rest) = planes.split_at_mut(size);
         let (green, blue) = rest.split_at(size);
@@ -95,7 +96,9 @@ impl Window {
         let Crop { top, right, bottom, left } = self.crop;
         let (skip_rows, skip_columns) = if self.cut { (0, 0) } else { (top, left) };
         let kept = WINDOW_WIDTH - left - right;
-        for (line, row) in out.chunks_exact_mut(self.width()).skip(skip_rows).take(WINDOW_HEIGHT - top - bottom).enumerate() {
+        for (line, row) in
+            out.chunks_exact_mut(self.width()).skip(skip_rows).take(WINDOW_HEIGHT - top - bottom).enumerate()
+        {
             let line = TOP + top + line;
             let values = &table[usize::from(frame.emphasis[line] & 7)];
             let source = &frame.row(line)[LEFT + left..][..kept];
@@ -107,7 +110,7 @@ impl Window {
 }
 
 /// The whole window as rows of RGB triples, for people.
-pub fn rgb_window(frame: &Frame, out: &mut [u8]) {
+pub(crate) fn rgb_window(frame: &Frame, out: &mut [u8]) {
     for (line, row) in out.chunks_exact_mut(3 * WINDOW_WIDTH).enumerate() {
         let line = TOP + line;
         for (pixel, &index) in row.chunks_exact_mut(3).zip(&frame.row(line)[LEFT..]) {

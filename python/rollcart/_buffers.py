@@ -1,0 +1,58 @@
+"""The arrays that observations are written into.
+
+With `copy=True` an array is used again only when nobody holds it or a view of it any more, so nothing that was handed
+out ever changes; memory that is warm stays in use. With `copy=False` two sets take turns whoever holds them.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Arrays = tuple["NDArray[np.uint8] | None", "NDArray[np.uint8] | None"]
+
+# Sets of arrays that are kept for later; more are made when a caller holds on to many observations.
+_KEPT = 4
+
+
+class Observations:
+    """Hands out arrays for images, shape (lanes, *image), and for RAM, shape (lanes, bytes)."""
+
+    def __init__(self, lanes: int, image: tuple[int, ...] | None, ram: int, *, copy: bool) -> None:
+        self._image = None if image is None else (lanes, *image)
+        self._ram = (lanes, ram) if ram else None
+        self._copy = copy
+        self._sets: list[tuple[Any, Any]] = [self._new() for _ in range(1 if copy else 2)]
+        # What a set counts that nobody else holds: asked of one, since interpreters differ.
+        for chosen in self._sets:
+            self._alone = _references(*chosen)
+
+    def _new(self) -> tuple[Any, Any]:
+        return tuple(None if shape is None else np.empty(shape, np.uint8) for shape in (self._image, self._ram))
+
+    def take(self) -> Arrays:
+        """Arrays to write the next observation into: fresh objects, whatever their memory."""
+        if self._copy:
+            chosen = self._unheld()
+        else:
+            chosen = self._sets.pop(0)
+            self._sets.append(chosen)
+        image, ram = chosen
+        return (None if image is None else image.view(), None if ram is None else ram.view())
+
+    def _unheld(self) -> tuple[Any, Any]:
+        for index, chosen in enumerate(self._sets):
+            if _references(*chosen) == self._alone:
+                self._sets.append(self._sets.pop(index))
+                return chosen
+        new = self._new()
+        self._sets.append(new)
+        del self._sets[:-_KEPT]
+        return new
+
+
+def _references(image: object, ram: object) -> tuple[int, int]:
+    return (0 if image is None else sys.getrefcount(image), 0 if ram is None else sys.getrefcount(ram))

@@ -1,0 +1,92 @@
+"""`NesEnv`: one NES as a `gymnasium.Env`. It is one lane of `NesVectorEnv`, without its first axis."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from rollcart.vector_env import NTSC_FRAMES_PER_SECOND, NesVectorEnv
+
+
+class NesEnv(gymnasium.Env[Any, Any]):
+    """One NES. Takes the arguments of `NesVectorEnv`, but for those that speak of many lanes."""
+
+    metadata: dict[str, Any] = {  # noqa: RUF012 - Gymnasium's name
+        "render_modes": ["rgb_array"],
+        "render_fps": NTSC_FRAMES_PER_SECOND,
+    }
+
+    def __init__(self, *args: Any, render_mode: str | None = None, **kwargs: Any) -> None:
+        for many in ("num_envs", "autoreset_mode", "copy", "num_threads"):
+            if many in kwargs:
+                raise TypeError(f"NesEnv has one lane and no {many}; use NesVectorEnv (gymnasium.make_vec)")
+        self._lanes = NesVectorEnv(
+            *args, **kwargs, num_envs=1, autoreset_mode="Disabled", num_threads=1, render_mode=render_mode
+        )
+        self.render_mode = render_mode
+        self.observation_space = self._lanes.single_observation_space
+        self.action_space = self._lanes.single_action_space
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begins an episode. options["state"]: where, now and later."""
+        super().reset(seed=seed)
+        observation, infos = self._lanes.reset(seed=seed, options=options)
+        return self._only(observation), self._info(infos)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Plays one action."""
+        array = np.asarray(action)
+        observation, reward, terminated, truncated, infos = self._lanes.step(array[np.newaxis])
+        return (
+            self._only(observation),
+            float(reward[0]),
+            bool(terminated[0]),
+            bool(truncated[0]),
+            self._info(infos),
+        )
+
+    def render(self) -> NDArray[np.uint8] | None:
+        """The picture, uint8[224, 240, 3]; None without a render mode."""
+        return None if self.render_mode is None else self._lanes.render_lane(0)
+
+    def close(self) -> None:
+        """Lets the console go; may be called again."""
+        self._lanes.close()
+
+    def snapshot(self) -> bytes:
+        """The whole state as bytes."""
+        (state,) = self._lanes.snapshot()
+        assert state is not None
+        return state
+
+    def restore(self, snapshot: bytes) -> Any:
+        """Goes on from a snapshot; gives the observation."""
+        return self._only(self._lanes.restore([snapshot]))
+
+    def ram(self) -> NDArray[np.uint8]:
+        """The console's RAM, uint8[2048], a copy."""
+        return self._lanes.ram()[0]
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a NesEnv cannot be pickled or deep-copied: make one with the same arguments and hand its state over with "
+            "snapshot() and restore()"
+        )
+
+    def __deepcopy__(self, _memo: object) -> NoReturn:
+        self.__reduce__()
+
+    @staticmethod
+    def _only(observation: Any) -> Any:
+        if isinstance(observation, dict):
+            return {key: value[0] for key, value in observation.items()}
+        return observation[0]
+
+    @staticmethod
+    def _info(infos: dict[str, Any]) -> dict[str, Any]:
+        return {key: value[0].item() for key, value in infos.items() if not key.startswith("_")}

@@ -1,0 +1,53 @@
+"""Gymnasium spaces of what the native lanes show and take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from rollcart._native import Batch
+
+
+def observation_space(batch: Batch) -> spaces.Space[Any]:
+    """One lane's observation: an image, RAM, or a dict of both."""
+    parts: dict[str, spaces.Space[Any]] = {}
+    if batch.image_shape is not None:
+        parts["image"] = spaces.Box(0, 255, batch.image_shape, np.uint8)
+    if batch.ram_bytes:
+        parts["ram"] = spaces.Box(0, 255, (batch.ram_bytes,), np.uint8)
+    return spaces.Dict(parts) if len(parts) > 1 else next(iter(parts.values()))
+
+
+def action_space(batch: Batch) -> spaces.Space[Any]:
+    """One lane's action."""
+    kind, sizes = batch.action_space
+    if kind == "Discrete":
+        return spaces.Discrete(sizes[0])
+    if kind == "MultiDiscrete":
+        return spaces.MultiDiscrete(sizes)
+    return spaces.MultiBinary(sizes[0])
+
+
+def numbers(actions: Any, space: spaces.Space[Any], shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Actions as one row of int64, whatever integers they came as; ValueError for any other thing.
+
+    space: one lane's. shape: that of the whole batch. Ranges are checked natively.
+    """
+    try:
+        array = np.asarray(actions)
+    except ValueError as error:
+        raise ValueError(f"actions: expected {_wanted(space, shape)}, found {actions!r} ({error})") from None
+    if array.shape != shape:
+        raise ValueError(f"actions: expected {_wanted(space, shape)}, found shape {array.shape}")
+    if array.dtype.kind not in ("iub" if isinstance(space, spaces.MultiBinary) else "iu"):
+        raise ValueError(f"actions: expected {_wanted(space, shape)}, found dtype {array.dtype}")
+    return np.ascontiguousarray(array, np.int64).reshape(-1)
+
+
+def _wanted(space: spaces.Space[Any], shape: tuple[int, ...]) -> str:
+    text = f"integers of shape {shape}, one {space} a lane"
+    if isinstance(space, spaces.MultiBinary):
+        text += ' (for one number a lane make the environment with actions="discrete")'
+    return text

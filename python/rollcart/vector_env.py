@@ -1,0 +1,372 @@
+"""`NesVectorEnv`: many NES consoles as one `gymnasium.vector.VectorEnv`.
+
+The lanes are native (`rollcart._native.Batch`); here are Gymnasium's forms: spaces, seeds, options, infos, and whose
+memory an observation is. Where a game's files are is `games`' business, the meaning of options the native module's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from gymnasium.error import ClosedEnvironmentError
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from rollcart import _setup, spaces
+from rollcart._buffers import Observations
+from rollcart.errors import ConfigError
+from rollcart.games import BUNDLED
+
+NTSC_FRAMES_PER_SECOND = 60.0988
+_SEED_MASK = (1 << 64) - 1
+
+
+class NesVectorEnv(VectorEnv[Any, Any, Any]):
+    """Plays `num_envs` NES consoles with the same cartridge, each a lane with its own episodes.
+
+    A step holds a lane's buttons for `frame_skip` frames and sums their rewards; the frame that ends the episode ends
+    the step. Reward, end and infos come from the game's Stable Retro files. A lane depends on its seed, its start state
+    and its actions alone. Without `noop_reset_max` and `sticky_action_prob` nothing is random: lanes that begin at the
+    same state and take the same actions are equal, whatever their seeds.
+
+    Args:
+        game: Name of a game: a folder with Stable Retro's files, under RETRO_DATA_PATH or bundled.
+        num_envs: Lanes.
+        rom_path: The ROM (path or bytes), where it is not in the game's folder.
+        state: Where episodes begin: the name of one of the game's states, a path, bytes, or "NONE" (power-on); or a
+            list of them, one a lane. By default what metadata.json says.
+        state_catalog: States (a list, or a dict of names and states); lane i begins at number i modulo their count.
+        engine: "fast".
+        engine_options: A dict: `ram_fill` (0xFF), `idle_skip` (True).
+        frame_skip: Frames a step.
+        frame_stack: Observations in an image, newest last; an episode's first observation fills all places.
+        maxpool: Observe the pixelwise maximum of the last two frames.
+        obs: "image", "ram" (uint8[2048], [10240] with work RAM) or "dict" (keys image and ram).
+        grayscale: Grey values instead of red, green and blue.
+        crop: Pixels (top, right, bottom, left) of the 224 x 240 picture that are hidden.
+        crop_mode: "mask" blackens them, "cut" removes them.
+        resize: (height, width) of the image; None leaves the picture's.
+        resize_algorithm: "area", "nearest" or "bilinear".
+        layout: "chw": (channels, height, width), or "hwc".
+        actions: "discrete", "all", "filtered", "multi_discrete" (Stable Retro's, with its numbers), "right_only",
+            "simple", "complex", or a table: each entry a mask (A=1 B=2 SELECT=4 START=8 UP=16 DOWN=32 LEFT=64
+            RIGHT=128) or a list of button names.
+        players: 1 or 2 pads.
+        max_episode_steps: Truncates an episode after so many steps (not frames).
+        autoreset_mode: A `gymnasium.vector.AutoresetMode` or its value: "NextStep", "SameStep", "Disabled".
+        noop_reset_max: An episode begins with a random number of frames without buttons, from 0 to this.
+        sticky_action_prob: Chance, in each frame, that the buttons of the frame before are held once more.
+        reward_clip: Rewards become -1, 0 or 1; the info `raw_reward` has the sum before.
+        info_keys: The infos to give; None for all.
+        copy: Observations belong to the caller. False hands out two sets of arrays in turn: an observation is
+            overwritten by the second call after the one that gave it.
+        num_threads: Threads, the caller's included. By default RAYON_NUM_THREADS or OMP_NUM_THREADS, else the
+            processors that this process may use.
+        render_mode: None or "rgb_array".
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012 - Gymnasium's name; instances have their own
+        "render_modes": ["rgb_array"],
+        "render_fps": NTSC_FRAMES_PER_SECOND,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
+
+    def __init__(
+        self,
+        game: str = BUNDLED,
+        num_envs: int = 1,
+        *,
+        rom_path: str | os.PathLike[str] | bytes | None = None,
+        state: Any = None,
+        state_catalog: Any = None,
+        engine: str = "fast",
+        engine_options: dict[str, Any] | None = None,
+        frame_skip: int = 4,
+        frame_stack: int = 4,
+        maxpool: bool = False,
+        obs: str = "image",
+        grayscale: bool = True,
+        crop: Sequence[int] = (32, 0, 0, 0),
+        crop_mode: str = "mask",
+        resize: Sequence[int] | None = (84, 84),
+        resize_algorithm: str = "area",
+        layout: str = "chw",
+        actions: Any = "discrete",
+        players: int = 1,
+        max_episode_steps: int | None = None,
+        autoreset_mode: AutoresetMode | str = "NextStep",
+        noop_reset_max: int = 0,
+        sticky_action_prob: float = 0.0,
+        reward_clip: bool = False,
+        info_keys: Sequence[str] | None = None,
+        copy: bool = True,
+        num_threads: int | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        self.render_mode = _render_mode(render_mode)
+        mode = _autoreset_mode(autoreset_mode)
+        self.metadata = {**type(self).metadata, "autoreset_mode": mode}
+        options = {
+            "num_envs": num_envs,
+            "engine": engine,
+            "engine_options": engine_options,
+            "frame_skip": frame_skip,
+            "frame_stack": frame_stack,
+            "maxpool": maxpool,
+            "obs": obs,
+            "grayscale": grayscale,
+            "crop": crop,
+            "crop_mode": crop_mode,
+            "resize": False if resize is None else resize,
+            "resize_algorithm": resize_algorithm,
+            "layout": layout,
+            "actions": actions,
+            "players": players,
+            "max_episode_steps": max_episode_steps,
+            "autoreset_mode": mode.value,
+            "noop_reset_max": noop_reset_max,
+            "sticky_action_prob": sticky_action_prob,
+            "reward_clip": reward_clip,
+            "info_keys": info_keys,
+            "num_threads": num_threads,
+        }
+        self._lanes, self._starts = _setup.make(game, rom_path, state, state_catalog, options)
+        self._batch = batch = self._lanes.batch
+        self.game = self._lanes.game.name
+        self.num_envs = batch.num_envs
+        self.num_threads = batch.num_threads
+        self.single_observation_space = spaces.observation_space(batch)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.single_action_space = spaces.action_space(batch)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._action_shape = self.action_space.shape
+        self._buffers = Observations(self.num_envs, batch.image_shape, batch.ram_bytes, copy=bool(copy))
+        self._dict = obs == "dict"
+        self._seeded = np.zeros(self.num_envs, np.bool_)
+        keys = [*batch.integer_keys, *batch.real_keys]
+        if (info_keys is None or "state" in info_keys) and "state" not in keys:
+            keys.append("state")
+        self._with_state = "state" in keys and keys[-1] == "state"
+        self._info_names = [*keys, *(f"_{key}" for key in keys)]
+        self._info_count = len(keys)
+        self._name_starts()
+
+    # ------------------------------------------------------------------------------------ Gymnasium
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begins an episode in every lane, or in those of `options["reset_mask"]` (bool[num_envs]).
+
+        seed: s gives lane i the seed s + i; a list gives each lane its own, of which None goes on with the lane's
+        random numbers, as no seed does. options["state"]: where the lanes begin, now and after later autoresets: a
+        state or a list of them, one a lane, of which None leaves the lane's.
+        """
+        batch = self._open()
+        options = options or {}
+        mask = self._mask(options.get("reset_mask"), "reset_mask") if "reset_mask" in options else None
+        seeds = self._seeds(seed, mask)
+        starts = self._starts
+        if options.get("state") is not None:
+            wanted = _setup.chosen(self._lanes, 'options["state"]', options["state"], starts)
+            starts = wanted if mask is None else [w if m else s for w, m, s in zip(wanted, mask, starts, strict=True)]
+        image, ram = self._buffers.take()
+        integers, reals = batch.reset(mask, seeds, starts, image, ram)
+        if starts is not self._starts:
+            self._starts = starts
+            self._name_starts()
+        self._seeded |= True if mask is None else mask
+        return self._observation(image, ram), self._infos(integers, reals, mask)
+
+    def step(self, actions: Any) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+        """Plays one action a lane. Raises ValueError, before any lane moves, if one is not of the action space."""
+        batch = self._open()
+        numbers = spaces.numbers(actions, self.single_action_space, self._action_shape)
+        image, ram = self._buffers.take()
+        reward, terminated, truncated, integers, reals, ended = batch.step(numbers, image, ram)
+        infos = self._infos(integers, reals, None)
+        if ended:
+            infos |= self._final()
+        return self._observation(image, ram), reward, terminated, truncated, infos
+
+    def render(self) -> tuple[NDArray[np.uint8], ...] | None:
+        """Every lane's picture, uint8[224, 240, 3]; None without a render mode. Nothing advances."""
+        if self.render_mode is None:
+            return None
+        return tuple(self.render_lane(lane) for lane in range(self.num_envs))
+
+    def close_extras(self, **_kwargs: Any) -> None:
+        """Lets lanes and threads go; close() calls it once."""
+        self._batch = self._lanes = self._buffers = None
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a NesVectorEnv cannot be pickled or deep-copied: make one with the same arguments and hand its state over "
+            "with snapshot() and restore()"
+        )
+
+    def __deepcopy__(self, _memo: object) -> NoReturn:
+        self.__reduce__()
+
+    # ------------------------------------------------------------------------------------ more than Gymnasium
+
+    @property
+    def start_states(self) -> tuple[str, ...]:
+        """The name of the state in which each lane's episodes begin."""
+        return tuple(self._start_names)
+
+    @property
+    def action_buttons(self) -> list[tuple[int, int]] | None:
+        """For actions of one number: what each presses on both pads, as masks."""
+        return self._open().action_buttons
+
+    def ram(self) -> NDArray[np.uint8]:
+        """Every console's RAM, uint8[num_envs, 2048], a copy."""
+        return self._open().ram()
+
+    def snapshot(self, mask: NDArray[np.bool_] | None = None) -> list[bytes | None]:
+        """The whole state of each lane of `mask` (default all) as bytes, None for the others."""
+        return self._open().snapshot(self._all_or(mask))
+
+    def restore(self, snapshots: Sequence[bytes | None], mask: NDArray[np.bool_] | None = None) -> Any:
+        """Takes over snapshots, and gives the observations of all lanes.
+
+        A lane goes on exactly as the one that gave its snapshot, in this or another environment or process of the same
+        ROM and image options. None, and lanes outside `mask`, stay. Raises StateError, and changes nothing then.
+        """
+        batch = self._open()
+        lanes = self._all_or(mask)
+        if len(snapshots) != self.num_envs:
+            raise ValueError(
+                f"snapshots: expected {self.num_envs}, one a lane (None for none), found {len(snapshots)}"
+            )
+        batch.restore([state if lane else None for state, lane in zip(snapshots, lanes, strict=True)])
+        return self._present(batch)
+
+    def fork(self, src_lane: int, mask: NDArray[np.bool_]) -> Any:
+        """Copies lane `src_lane`, random numbers included, into the lanes of `mask`; gives all observations."""
+        batch = self._open()
+        batch.fork(src_lane, self._all_or(mask))
+        return self._present(batch)
+
+    def render_lane(self, lane: int) -> NDArray[np.uint8]:
+        """One lane's last picture, uint8[224, 240, 3], as Stable Retro shows it."""
+        return self._open().render(lane)
+
+    def profile(self, lane_clocks: bool | None = None) -> dict[str, float]:
+        """What was done since the environment was made, and how long it took.
+
+        `lane_clocks` True or False starts or stops the clocks inside lanes, whose times are sums over threads.
+        """
+        batch = self._open()
+        if lane_clocks is not None:
+            batch.time_lanes(lane_clocks)
+        return batch.profile()
+
+    # ------------------------------------------------------------------------------------ inside
+
+    def _open(self) -> Any:
+        if self._batch is None:
+            raise ClosedEnvironmentError("this environment was closed; make a new one")
+        return self._batch
+
+    def _observation(self, image: Any, ram: Any) -> Any:
+        if self._dict:
+            return {"image": image, "ram": ram}
+        return ram if image is None else image
+
+    def _present(self, batch: Any) -> Any:
+        self._starts = list(batch.starts)
+        self._name_starts()
+        image, ram = self._buffers.take()
+        batch.observe(image, ram)
+        return self._observation(image, ram)
+
+    def _name_starts(self) -> None:
+        names = self._batch.start_names
+        self._start_names = np.array([names[start] for start in self._starts])
+
+    def _infos(self, integers: Any, reals: Any, mask: Any) -> dict[str, Any]:
+        values = [*integers, *reals]
+        if self._with_state:
+            values.append(self._start_names.copy())
+        masks = np.ones((self._info_count, self.num_envs), np.bool_)
+        if mask is not None:
+            masks &= mask
+        return dict(zip(self._info_names, [*values, *masks], strict=True))
+
+    def _final(self) -> dict[str, Any]:
+        """The last observations and infos of episodes that this step ended and reset."""
+        last, integers, reals = self._batch.endings()
+        ended = np.zeros(self.num_envs, np.bool_)
+        observations = np.full(self.num_envs, None, dtype=object)
+        for lane, image, ram in last:
+            ended[lane] = True
+            shaped = image.reshape(self._batch.image_shape) if self._batch.image_shape else None
+            observations[lane] = self._observation(shaped, ram)
+        return {
+            "final_obs": observations,
+            "_final_obs": ended,
+            "final_info": self._infos(integers, reals, ended),
+            "_final_info": ended.copy(),
+        }
+
+    def _mask(self, mask: Any, what: str) -> NDArray[np.bool_]:
+        if not isinstance(mask, np.ndarray):
+            raise TypeError(f"{what}: expected a numpy array of bool, found {type(mask).__name__}")
+        if mask.dtype != np.bool_:
+            raise TypeError(f"{what}: expected dtype bool, found {mask.dtype}")
+        if mask.shape != (self.num_envs,):
+            raise ValueError(f"{what}: expected shape ({self.num_envs},), one entry a lane, found {mask.shape}")
+        if not mask.any():
+            raise ValueError(f"{what}: expected at least one True, found none")
+        return np.ascontiguousarray(mask)
+
+    def _all_or(self, mask: Any) -> list[bool]:
+        return [True] * self.num_envs if mask is None else self._mask(mask, "mask").tolist()
+
+    def _seeds(self, seed: Any, mask: Any) -> list[int | None]:
+        seeds: list[int | None]
+        if seed is None:
+            seeds = [None] * self.num_envs
+        elif isinstance(seed, (int, np.integer)):
+            if seed < 0:
+                raise ValueError(f"seed: expected 0 or more, found {seed}")
+            super().reset(seed=int(seed))
+            seeds = [int(seed) + lane for lane in range(self.num_envs)]
+        else:
+            seeds = [None if one is None else int(one) for one in seed]
+            if len(seeds) != self.num_envs:
+                raise ValueError(
+                    f"seed: expected an integer or {self.num_envs} of them, one a lane, found {len(seeds)}"
+                )
+            if any(one is not None and one < 0 for one in seeds):
+                raise ValueError(f"seed: expected 0 or more for each lane, found {seeds}")
+        if not self._seeded.all():
+            # A lane that never got a seed takes its own from the environment's, which is random if nobody gave one.
+            base = self.np_random_seed or 0
+            for lane in range(self.num_envs):
+                if seeds[lane] is None and not self._seeded[lane]:
+                    seeds[lane] = base + lane
+        return [None if one is None else one & _SEED_MASK for one in seeds]
+
+
+def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
+    try:
+        return AutoresetMode(mode)
+    except ValueError:
+        values = ", ".join(repr(known.value) for known in AutoresetMode)
+        raise ConfigError(f"autoreset_mode: expected an AutoresetMode or one of {values}, found {mode!r}") from None
+
+
+def _render_mode(mode: str | None) -> str | None:
+    if mode not in (None, "rgb_array"):
+        raise ConfigError(
+            f"render_mode: expected None or 'rgb_array', found {mode!r}; for a window wrap the environment in "
+            "gymnasium.wrappers.vector.HumanRendering"
+        )
+    return mode

@@ -1,0 +1,304 @@
+//! `rollcart._native.Batch`: the lanes of `rollcart.NesVectorEnv`, in arrays.
+//!
+//! Translates between numpy and `vec_env`. Options travel as JSON, so that their names, defaults and limits stand in
+//! `vec_env::config` alone; observations are written into arrays that the caller made.
+
+use std::sync::Arc;
+
+use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadwriteArrayDyn};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyBytesMethods, PyDict};
+
+use super::errors;
+use crate::emulator::cart::Cartridge;
+use crate::emulator::game::Game;
+use crate::vec_env::{self, BatchError, Buffers, Config, MakeError, Start, Tally, WINDOW_HEIGHT, WINDOW_WIDTH};
+
+type Array1<'py, T> = Bound<'py, PyArray1<T>>;
+type Array2<'py, T> = Bound<'py, PyArray2<T>>;
+type Output<'py> = Option<PyReadwriteArrayDyn<'py, u8>>;
+/// Reward, terminated, truncated, infos of whole numbers, infos of reals, whether endings() has something.
+type Stepped<'py> = (Array1<'py, f64>, Array1<'py, bool>, Array1<'py, bool>, Array2<'py, i64>, Array2<'py, f64>, bool);
+/// Lane, image bytes, RAM bytes.
+type Last<'py> = (usize, Array1<'py, u8>, Array1<'py, u8>);
+
+/// Many consoles with the same cartridge.
+#[pyclass(module = "rollcart")]
+pub(crate) struct Batch {
+    batch: vec_env::Batch,
+    cart: Arc<Cartridge>,
+}
+
+fn made(error: &MakeError) -> PyErr {
+    match error {
+        MakeError::Config(_) => errors::config(error.to_string()),
+        MakeError::Start(_) => errors::raised::StateError::new_err(error.to_string()),
+        MakeError::Engine(error) => errors::engine(error),
+    }
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "the form that map_err wants")]
+fn called(error: BatchError) -> PyErr {
+    let text = error.to_string();
+    match error {
+        BatchError::Action { .. } | BatchError::Length { .. } | BatchError::NoLane { .. } => {
+            PyValueError::new_err(text)
+        }
+        BatchError::NotReset { .. } | BatchError::Ended { .. } => errors::raised::ResetNeeded::new_err(text),
+        BatchError::OtherProcess => PyRuntimeError::new_err(text),
+        BatchError::Snapshot { .. } => errors::raised::StateError::new_err(text),
+    }
+}
+
+fn bytes_of<'a>(array: &'a mut Output<'_>) -> PyResult<&'a mut [u8]> {
+    match array {
+        None => Ok(&mut []),
+        Some(array) => Ok(array.as_slice_mut()?),
+    }
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
+#[pymethods]
+impl Batch {
+    /// options: JSON of NesVectorEnv's arguments. data, scenario: the texts of the game's files. starts: names and the
+    /// bytes of their states, None for power-on.
+    #[new]
+    fn new(
+        rom: &[u8],
+        options: &str,
+        data: &str,
+        scenario: &str,
+        starts: Vec<(String, Option<Vec<u8>>)>,
+    ) -> PyResult<Self> {
+        let cart = Arc::new(Cartridge::parse(rom).map_err(|error| errors::rom(&error))?);
+        let work_ram = if cart.has_work_ram() { 0x2000 } else { 0 };
+        let game = Game::compile(data, scenario, work_ram).map_err(|error| errors::config(error.to_string()))?;
+        let options = serde_json::from_str(options).map_err(|error| errors::config(error.to_string()))?;
+        let config = Config::read(options, game.scenario.actions.as_deref())
+            .map_err(|error| errors::config(error.to_string()))?;
+        let read = |(name, bytes): &(String, Option<Vec<u8>>)| Start::read(name, bytes.as_deref(), &cart);
+        let starts = starts.iter().map(read).collect::<Result<Vec<_>, _>>().map_err(|error| made(&error.into()))?;
+        let batch = vec_env::Batch::new(&cart, config, game, starts).map_err(|error| made(&error))?;
+        Ok(Self { batch, cart })
+    }
+
+    #[getter]
+    fn num_envs(&self) -> usize {
+        self.batch.config().num_envs
+    }
+
+    /// Threads that run lanes, the caller's included.
+    #[getter]
+    fn num_threads(&self) -> usize {
+        self.batch.threads()
+    }
+
+    /// Shape of one lane's stacked image; None without images.
+    #[getter]
+    fn image_shape(&self) -> Option<(usize, usize, usize)> {
+        self.batch.image_shape().map(|[a, b, c]| (a, b, c))
+    }
+
+    /// Bytes of one lane's RAM observation; 0 without.
+    #[getter]
+    fn ram_bytes(&self) -> usize {
+        self.batch.ram_bytes()
+    }
+
+    /// Name of the action space (Discrete, MultiDiscrete, MultiBinary) and its sizes.
+    #[getter]
+    fn action_space(&self) -> (&'static str, Vec<usize>) {
+        self.batch.config().actions.describe()
+    }
+
+    /// For a Discrete space: the button masks of both pads for each number.
+    #[getter]
+    fn action_buttons(&self) -> Option<Vec<(u8, u8)>> {
+        self.batch.config().actions.rows().map(|rows| rows.iter().map(|[a, b]| (a.0, b.0)).collect())
+    }
+
+    #[getter]
+    fn integer_keys(&self) -> Vec<String> {
+        self.batch.infos().integer_names().map(String::from).collect()
+    }
+
+    #[getter]
+    fn real_keys(&self) -> Vec<String> {
+        self.batch.infos().real_names().map(String::from).collect()
+    }
+
+    /// Names of the states where episodes can begin.
+    #[getter]
+    fn start_names(&self) -> Vec<String> {
+        self.batch.start_names().map(String::from).collect()
+    }
+
+    /// Which of them each lane begins at.
+    #[getter]
+    fn starts(&self) -> Vec<usize> {
+        self.batch.starts().collect()
+    }
+
+    /// What the game's files say that does not mean what it seems to.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.batch.game().warnings.clone()
+    }
+
+    /// SHA-1 of the ROM without its header.
+    #[getter]
+    fn rom_sha1(&self) -> String {
+        self.cart.payload_sha1()
+    }
+
+    /// Adds a state where episodes can begin; gives its index.
+    #[pyo3(signature = (name, state))]
+    fn add_start(&mut self, name: &str, state: Option<&[u8]>) -> PyResult<usize> {
+        let start = Start::read(name, state, &self.cart).map_err(|error| made(&error.into()))?;
+        self.batch.add_start(start).map_err(|error| made(&error.into()))
+    }
+
+    /// Begins episodes in the lanes of mask (all without one) and writes the observations of all lanes.
+    #[pyo3(signature = (mask, seeds, starts, image, ram))]
+    fn reset<'py>(
+        &mut self,
+        py: Python<'py>,
+        mask: Option<PyReadonlyArray1<'py, bool>>,
+        seeds: Vec<Option<u64>>,
+        starts: Option<Vec<usize>>,
+        mut image: Output<'py>,
+        mut ram: Output<'py>,
+    ) -> PyResult<(Array2<'py, i64>, Array2<'py, f64>)> {
+        let mask = mask.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+        let buffers = Buffers { image: bytes_of(&mut image)?, ram: bytes_of(&mut ram)? };
+        py.detach(|| self.batch.reset(mask, &seeds, starts.as_deref(), buffers)).map_err(called)?;
+        self.infos(py)
+    }
+
+    /// Plays one action a lane and writes the observations. actions: int64, all lanes' numbers in a row.
+    #[pyo3(signature = (actions, image, ram))]
+    fn step<'py>(
+        &mut self,
+        py: Python<'py>,
+        actions: PyReadonlyArray1<'py, i64>,
+        mut image: Output<'py>,
+        mut ram: Output<'py>,
+    ) -> PyResult<Stepped<'py>> {
+        let actions = actions.as_slice()?;
+        let buffers = Buffers { image: bytes_of(&mut image)?, ram: bytes_of(&mut ram)? };
+        py.detach(|| self.batch.step(actions, buffers)).map_err(called)?;
+        let outcomes = || self.batch.outcomes();
+        let reward = PyArray1::from_iter(py, outcomes().map(|outcome| outcome.reward));
+        let terminated = PyArray1::from_iter(py, outcomes().map(|outcome| outcome.terminated));
+        let truncated = PyArray1::from_iter(py, outcomes().map(|outcome| outcome.truncated));
+        let (integers, reals) = self.infos(py)?;
+        Ok((reward, terminated, truncated, integers, reals, self.batch.endings().next().is_some()))
+    }
+
+    /// The infos now: whole numbers (keys, lanes) and reals (keys, lanes).
+    fn infos<'py>(&self, py: Python<'py>) -> PyResult<(Array2<'py, i64>, Array2<'py, f64>)> {
+        self.infos_of(py, self.batch.tallies().enumerate())
+    }
+
+    /// What the episodes that the last step ended and reset showed last: (lane, image bytes, RAM bytes) each, and their
+    /// infos; other lanes' infos are 0.
+    fn endings<'py>(&self, py: Python<'py>) -> PyResult<(Vec<Last<'py>>, Array2<'py, i64>, Array2<'py, f64>)> {
+        let last = self
+            .batch
+            .endings()
+            .map(|(lane, image, ram, _)| (lane, PyArray1::from_slice(py, image), PyArray1::from_slice(py, ram)))
+            .collect();
+        let tallies = self.batch.endings().map(|(lane, _, _, tally)| (lane, tally));
+        let (integers, reals) = self.infos_of(py, tallies)?;
+        Ok((last, integers, reals))
+    }
+
+    /// Writes the observations as they are.
+    #[pyo3(signature = (image, ram))]
+    fn observe<'py>(&mut self, py: Python<'py>, mut image: Output<'py>, mut ram: Output<'py>) -> PyResult<()> {
+        let buffers = Buffers { image: bytes_of(&mut image)?, ram: bytes_of(&mut ram)? };
+        py.detach(|| self.batch.observe(buffers)).map_err(called)
+    }
+
+    /// The whole state of each chosen lane as bytes, None for the others.
+    fn snapshot<'py>(&self, py: Python<'py>, lanes: Vec<bool>) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
+        let one = |(lane, chosen): (usize, &bool)| {
+            chosen.then(|| self.batch.snapshot(lane).map(|bytes| PyBytes::new(py, &bytes)).map_err(called)).transpose()
+        };
+        lanes.iter().enumerate().map(one).collect()
+    }
+
+    /// Takes over snapshots; None leaves a lane as it is. Nothing changes unless all of them fit.
+    fn restore(&mut self, snapshots: Vec<Option<Bound<'_, PyBytes>>>) -> PyResult<()> {
+        let snapshots: Vec<_> = snapshots.iter().map(|bytes| bytes.as_ref().map(PyBytesMethods::as_bytes)).collect();
+        self.batch.restore(&snapshots).map_err(called)
+    }
+
+    /// Copies the state of lane source into the chosen lanes.
+    fn fork(&mut self, source: usize, lanes: Vec<bool>) -> PyResult<()> {
+        self.batch.fork(source, &lanes).map_err(called)
+    }
+
+    /// The lane's last picture, uint8[224, 240, 3].
+    fn render<'py>(&mut self, py: Python<'py>, lane: usize) -> PyResult<Bound<'py, PyArray3<u8>>> {
+        let mut picture = vec![0; 3 * WINDOW_HEIGHT * WINDOW_WIDTH];
+        self.batch.render(lane, &mut picture).map_err(called)?;
+        PyArray1::from_vec(py, picture).reshape([WINDOW_HEIGHT, WINDOW_WIDTH, 3])
+    }
+
+    /// Every lane's RAM, uint8[lanes, 2048].
+    fn ram<'py>(&self, py: Python<'py>) -> PyResult<Array2<'py, u8>> {
+        let mut bytes = vec![0; 2048 * self.num_envs()];
+        self.batch.ram(&mut bytes);
+        PyArray1::from_vec(py, bytes).reshape([self.num_envs(), 2048])
+    }
+
+    /// Starts or stops the clocks inside lanes.
+    fn time_lanes(&mut self, on: bool) {
+        self.batch.time_lanes(on);
+    }
+
+    /// What was done and how long it took.
+    fn profile<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let profile = self.batch.profile();
+        let out = PyDict::new(py);
+        for (name, count) in [
+            ("calls", profile.calls),
+            ("steps", profile.work.steps),
+            ("frames", profile.work.frames),
+            ("frames_redrawn", profile.work.redrawn),
+            ("episodes", profile.work.episodes),
+            ("resets", profile.work.resets),
+        ] {
+            out.set_item(name, count)?;
+        }
+        for (name, time) in [
+            ("seconds_in_step", profile.stepping),
+            ("lane_seconds_emulating", profile.work.emulating),
+            ("lane_seconds_observing", profile.work.observing),
+        ] {
+            out.set_item(name, time.as_secs_f64())?;
+        }
+        Ok(out)
+    }
+}
+
+impl Batch {
+    fn infos_of<'a, 'py>(
+        &self,
+        py: Python<'py>,
+        tallies: impl Iterator<Item = (usize, &'a Tally)>,
+    ) -> PyResult<(Array2<'py, i64>, Array2<'py, f64>)> {
+        let (infos, lanes) = (self.batch.infos(), self.num_envs());
+        let (rows, real_rows) = (infos.integer_names().count(), infos.real_names().count());
+        let (mut integers, mut reals) = (vec![0; rows * lanes], vec![0.0; real_rows * lanes]);
+        for (lane, tally) in tallies {
+            infos.integers(lane, lanes, tally, &mut integers);
+            infos.reals(lane, lanes, tally, &mut reals);
+        }
+        let integers = PyArray1::from_vec(py, integers).reshape([rows, lanes])?;
+        let reals = PyArray1::from_vec(py, reals).reshape([real_rows, lanes])?;
+        Ok((integers, reals))
+    }
+}

@@ -1,7 +1,7 @@
 """NES games for reinforcement learning.
 
-Importing this is quick: Gymnasium is imported when an environment is asked for, and its ids are registered whenever
-Gymnasium is imported.
+Importing this is quick: Gymnasium is imported when an environment is asked for, and its ids are registered
+whenever Gymnasium is imported.
 """
 
 from __future__ import annotations

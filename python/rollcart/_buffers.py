@@ -1,7 +1,8 @@
 """The arrays that observations are written into.
 
-With `copy=True` an array is used again only when nobody holds it or a view of it any more, so nothing that was handed
-out ever changes; memory that is warm stays in use. With `copy=False` two sets take turns whoever holds them.
+With `copy=True` an array is used again only when nobody holds it or a view of it any more, so nothing that
+was handed out ever changes; memory that is warm stays in use. With `copy=False` two sets take turns whoever
+holds them.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ class Observations:
             self._alone = _references(*chosen)
 
     def _new(self) -> tuple[Any, Any]:
-        return tuple(None if shape is None else np.empty(shape, np.uint8) for shape in (self._image, self._ram))
+        image, ram = (None if s is None else np.empty(s, np.uint8) for s in (self._image, self._ram))
+        return image, ram
 
     def take(self) -> Arrays:
         """Arrays to write the next observation into: fresh objects, whatever their memory."""

@@ -1,7 +1,7 @@
 """Gymnasium's ids, registered when Gymnasium is there: importing rollcart does not import it.
 
-`gymnasium.make("rollcart:ID")` imports rollcart after Gymnasium, and is served at once; where rollcart comes first, a
-finder waits for Gymnasium's import and serves it then.
+`gymnasium.make("rollcart:ID")` imports rollcart after Gymnasium, and is served at once; where rollcart comes
+first, a finder waits for Gymnasium's import and serves it then.
 """
 
 from __future__ import annotations

@@ -67,7 +67,9 @@ def chosen(lanes: Lanes, what: str, state: object, now: list[int]) -> list[int]:
     """Each lane's start: one state for all, or one a lane, of which None keeps what is."""
     if isinstance(state, (list, tuple, np.ndarray)):
         if len(state) != len(now):
-            raise ConfigError(f"{what}: expected one state, or {len(now)} of them, one a lane; found {len(state)}")
+            raise ConfigError(
+                f"{what}: expected one state, or {len(now)} of them, one a lane; found {len(state)}"
+            )
         return [start if one is None else lanes.start(one) for one, start in zip(state, now, strict=True)]
     return [lanes.start(state)] * len(now)
 

@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from rollcart.games import BUNDLED
 from rollcart.vector_env import NTSC_FRAMES_PER_SECOND, NesVectorEnv
 
 
@@ -19,13 +20,12 @@ class NesEnv(gymnasium.Env[Any, Any]):
         "render_fps": NTSC_FRAMES_PER_SECOND,
     }
 
-    def __init__(self, *args: Any, render_mode: str | None = None, **kwargs: Any) -> None:
+    def __init__(self, game: str = BUNDLED, *, render_mode: str | None = None, **kwargs: Any) -> None:
         for many in ("num_envs", "autoreset_mode", "copy", "num_threads"):
             if many in kwargs:
                 raise TypeError(f"NesEnv has one lane and no {many}; use NesVectorEnv (gymnasium.make_vec)")
-        self._lanes = NesVectorEnv(
-            *args, **kwargs, num_envs=1, autoreset_mode="Disabled", num_threads=1, render_mode=render_mode
-        )
+        one: dict[str, Any] = {"num_envs": 1, "autoreset_mode": "Disabled", "num_threads": 1}
+        self._lanes = NesVectorEnv(game, **kwargs, **one, render_mode=render_mode)
         self.render_mode = render_mode
         self.observation_space = self._lanes.single_observation_space
         self.action_space = self._lanes.single_action_space
@@ -70,12 +70,13 @@ class NesEnv(gymnasium.Env[Any, Any]):
 
     def ram(self) -> NDArray[np.uint8]:
         """The console's RAM, uint8[2048], a copy."""
-        return self._lanes.ram()[0]
+        ram: NDArray[np.uint8] = self._lanes.ram()[0]
+        return ram
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            "a NesEnv cannot be pickled or deep-copied: make one with the same arguments and hand its state over with "
-            "snapshot() and restore()"
+            "a NesEnv cannot be pickled or deep-copied: make one with the same arguments and hand its state "
+            "over with snapshot() and restore()"
         )
 
     def __deepcopy__(self, _memo: object) -> NoReturn:

@@ -1,8 +1,8 @@
 """Where a game's files are: ROM, data.json, scenario.json, metadata.json, states.
 
-The layout is Stable Retro's: ROOT/{stable,contrib,experimental}/GAME/FILE, or ROOT/GAME/FILE. Roots are, in this
-order, RETRO_DATA_PATH (several joined by the system's path separator, `~` allowed), this package's own data, and an
-installed stable-retro's. What the files mean is the native module's business.
+The layout is Stable Retro's: ROOT/{stable,contrib,experimental}/GAME/FILE, or ROOT/GAME/FILE. Roots are, in
+this order, RETRO_DATA_PATH (several joined by the system's path separator, `~` allowed), this package's own
+data, and an installed stable-retro's. What the files mean is the native module's business.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Game:
         return sorted(name for name in found if not name.startswith("_"))
 
     def state(self, source: object) -> tuple[str, bytes | None]:
-        """Name and bytes of a state: a name in the game's folders, a path, bytes, or NONE (power-on: no bytes)."""
+        """Name and bytes of a state: a name in the game's folders, a path, bytes, or NONE (power-on)."""
         source = getattr(source, "name", source) if not isinstance(source, os.PathLike) else source
         if isinstance(source, (bytes, bytearray)):
             return f"state-{hashlib.sha1(source).hexdigest()[:8]}", bytes(source)
@@ -67,7 +67,9 @@ class Game:
             if path.is_file():
                 return path.stem, path.read_bytes()
         known = ", ".join([*self.state_names(), POWER_ON])
-        raise StateError(f"state {text!r}: {self.name} has no state of that name; it has {known}; a path works too")
+        raise StateError(
+            f"state {text!r}: {self.name} has no state of that name; it has {known}; a path works too"
+        )
 
 
 def roots() -> Iterator[Path]:
@@ -92,7 +94,7 @@ def folders(game: str) -> tuple[Path, ...]:
 
 
 def find(game: str, rom_path: str | os.PathLike[str] | bytes | None = None) -> Game:
-    """Finds a game's files. `rom_path` gives the ROM itself; then files of `game` are used if they are for that ROM."""
+    """Finds a game's files. `rom_path` gives the ROM itself; `game`'s files are used if they are for it."""
     places = folders(game)
     if rom_path is None:
         return _complete(game, places, *_rom_of(game, places))
@@ -103,10 +105,10 @@ def find(game: str, rom_path: str | os.PathLike[str] | bytes | None = None) -> G
     if game != BUNDLED:
         found = f"its payload has SHA-1 {payload_sha1(rom)}"
         if places:
-            raise RomError(f"rom_path: {source} is not {game}: {found}, expected {' or '.join(sorted(expected))}")
-        raise ConfigError(
-            f"game: no folder {game} under {_searched()}; set {DATA_PATH} to a folder that holds stable/{game}"
-        )
+            raise RomError(
+                f"rom_path: {source} is not {game}: {found}, expected {' or '.join(sorted(expected))}"
+            )
+        raise _no_folder(game)
     warnings.warn(
         f"{source} is none of the games with data files ({BUNDLED} is assumed when no game is named): "
         "rewards are 0 and episodes end only by max_episode_steps; name its game=",
@@ -120,8 +122,11 @@ def payload_sha1(rom: bytes) -> str:
     return hashlib.sha1(rom[_HEADER:]).hexdigest()
 
 
-def _searched() -> str:
-    return ", ".join(str(root) for root in roots())
+def _no_folder(game: str) -> ConfigError:
+    searched = ", ".join(str(root) for root in roots())
+    return ConfigError(
+        f"game: no folder {game} under {searched}; set {DATA_PATH} to a folder that holds stable/{game}"
+    )
 
 
 def _expected(places: tuple[Path, ...]) -> set[str]:
@@ -145,9 +150,7 @@ def _given_rom(rom: str | os.PathLike[str] | bytes) -> tuple[bytes, str]:
 
 def _rom_of(game: str, places: tuple[Path, ...]) -> tuple[bytes, str]:
     if not places:
-        raise ConfigError(
-            f"game: no folder {game} under {_searched()}; set {DATA_PATH} to a folder that holds stable/{game}"
-        )
+        raise _no_folder(game)
     name = _json(places, "metadata.json").get("original_rom_name")
     for file in ("rom.nes", name):
         if file and (path := _first(places, file)):

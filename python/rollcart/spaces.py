@@ -30,7 +30,9 @@ def action_space(batch: Batch) -> spaces.Space[Any]:
     return spaces.MultiBinary(sizes[0])
 
 
-def numbers(actions: Any, space: spaces.Space[Any], shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.int64]]:
+def numbers(
+    actions: Any, space: spaces.Space[Any], shape: tuple[int, ...]
+) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Actions as one row of int64, whatever integers they came as; ValueError for any other thing.
 
     space: one lane's. shape: that of the whole batch. Ranges are checked natively.

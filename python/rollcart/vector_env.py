@@ -1,7 +1,8 @@
 """`NesVectorEnv`: many NES consoles as one `gymnasium.vector.VectorEnv`.
 
-The lanes are native (`rollcart._native.Batch`); here are Gymnasium's forms: spaces, seeds, options, infos, and whose
-memory an observation is. Where a game's files are is `games`' business, the meaning of options the native module's.
+The lanes are native (`rollcart._native.Batch`); here are Gymnasium's forms: spaces, seeds, options, infos,
+and whose memory an observation is. Where a game's files are is `games`' business, the meaning of options the
+native module's.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from rollcart import _setup, spaces
 from rollcart._buffers import Observations
+from rollcart._native import Batch
 from rollcart.errors import ConfigError
 from rollcart.games import BUNDLED
 
@@ -28,18 +30,19 @@ _SEED_MASK = (1 << 64) - 1
 class NesVectorEnv(VectorEnv[Any, Any, Any]):
     """Plays `num_envs` NES consoles with the same cartridge, each a lane with its own episodes.
 
-    A step holds a lane's buttons for `frame_skip` frames and sums their rewards; the frame that ends the episode ends
-    the step. Reward, end and infos come from the game's Stable Retro files. A lane depends on its seed, its start state
-    and its actions alone. Without `noop_reset_max` and `sticky_action_prob` nothing is random: lanes that begin at the
-    same state and take the same actions are equal, whatever their seeds.
+    A step holds a lane's buttons for `frame_skip` frames and sums their rewards; the frame that ends the
+    episode ends the step. Reward, end and infos come from the game's Stable Retro files. A lane depends on
+    its seed, its start state and its actions alone. Without `noop_reset_max` and `sticky_action_prob` nothing
+    is random: lanes that begin at the same state and take the same actions are equal, whatever their seeds.
 
     Args:
         game: Name of a game: a folder with Stable Retro's files, under RETRO_DATA_PATH or bundled.
         num_envs: Lanes.
         rom_path: The ROM (path or bytes), where it is not in the game's folder.
-        state: Where episodes begin: the name of one of the game's states, a path, bytes, or "NONE" (power-on); or a
-            list of them, one a lane. By default what metadata.json says.
-        state_catalog: States (a list, or a dict of names and states); lane i begins at number i modulo their count.
+        state: Where episodes begin: the name of one of the game's states, a path, bytes, or "NONE"
+            (power-on); or a list of them, one a lane. By default what metadata.json says.
+        state_catalog: States (a list, or a dict of names and states); lane i begins at number i modulo their
+            count.
         engine: "fast".
         engine_options: A dict: `ram_fill` (0xFF), `idle_skip` (True).
         frame_skip: Frames a step.
@@ -52,9 +55,9 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         resize: (height, width) of the image; None leaves the picture's.
         resize_algorithm: "area", "nearest" or "bilinear".
         layout: "chw": (channels, height, width), or "hwc".
-        actions: "discrete", "all", "filtered", "multi_discrete" (Stable Retro's, with its numbers), "right_only",
-            "simple", "complex", or a table: each entry a mask (A=1 B=2 SELECT=4 START=8 UP=16 DOWN=32 LEFT=64
-            RIGHT=128) or a list of button names.
+        actions: "discrete", "all", "filtered", "multi_discrete" (Stable Retro's, with its numbers),
+            "right_only", "simple", "complex", or a table: each entry a mask (A=1 B=2 SELECT=4 START=8 UP=16
+            DOWN=32 LEFT=64 RIGHT=128) or a list of button names.
         players: 1 or 2 pads.
         max_episode_steps: Truncates an episode after so many steps (not frames).
         autoreset_mode: A `gymnasium.vector.AutoresetMode` or its value: "NextStep", "SameStep", "Disabled".
@@ -131,19 +134,21 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
             "noop_reset_max": noop_reset_max,
             "sticky_action_prob": sticky_action_prob,
             "reward_clip": reward_clip,
-            "info_keys": info_keys,
+            "info_keys": None if info_keys is None else [key for key in info_keys if key != "state"],
             "num_threads": num_threads,
         }
-        self._lanes, self._starts = _setup.make(game, rom_path, state, state_catalog, options)
-        self._batch = batch = self._lanes.batch
-        self.game = self._lanes.game.name
+        lanes, self._starts = _setup.make(game, rom_path, state, state_catalog, options)
+        batch = lanes.batch
+        self._lanes: _setup.Lanes | None = lanes
+        self._batch: Batch | None = batch
+        self.game = lanes.game.name
         self.num_envs = batch.num_envs
         self.num_threads = batch.num_threads
         self.single_observation_space = spaces.observation_space(batch)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.single_action_space = spaces.action_space(batch)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._action_shape = self.action_space.shape
+        self._action_shape = self.action_space.shape or ()
         self._buffers = Observations(self.num_envs, batch.image_shape, batch.ram_bytes, copy=bool(copy))
         self._dict = obs == "dict"
         self._seeded = np.zeros(self.num_envs, np.bool_)
@@ -162,9 +167,9 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         """Begins an episode in every lane, or in those of `options["reset_mask"]` (bool[num_envs]).
 
-        seed: s gives lane i the seed s + i; a list gives each lane its own, of which None goes on with the lane's
-        random numbers, as no seed does. options["state"]: where the lanes begin, now and after later autoresets: a
-        state or a list of them, one a lane, of which None leaves the lane's.
+        seed: s gives lane i the seed s + i; a list gives each lane its own, of which None goes on with the
+        lane's random numbers, as no seed does. options["state"]: where the lanes begin, now and after later
+        autoresets: a state or a list of them, one a lane, of which None leaves the lane's.
         """
         batch = self._open()
         options = options or {}
@@ -172,8 +177,9 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         seeds = self._seeds(seed, mask)
         starts = self._starts
         if options.get("state") is not None:
+            assert self._lanes is not None
             wanted = _setup.chosen(self._lanes, 'options["state"]', options["state"], starts)
-            starts = wanted if mask is None else [w if m else s for w, m, s in zip(wanted, mask, starts, strict=True)]
+            starts = wanted if mask is None else np.where(mask, wanted, starts).tolist()
         image, ram = self._buffers.take()
         integers, reals = batch.reset(mask, seeds, starts, image, ram)
         if starts is not self._starts:
@@ -183,7 +189,7 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         return self._observation(image, ram), self._infos(integers, reals, mask)
 
     def step(self, actions: Any) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
-        """Plays one action a lane. Raises ValueError, before any lane moves, if one is not of the action space."""
+        """Plays one action a lane. One that is no action raises ValueError before any lane moves."""
         batch = self._open()
         numbers = spaces.numbers(actions, self.single_action_space, self._action_shape)
         image, ram = self._buffers.take()
@@ -201,12 +207,12 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
 
     def close_extras(self, **_kwargs: Any) -> None:
         """Lets lanes and threads go; close() calls it once."""
-        self._batch = self._lanes = self._buffers = None
+        self._batch = self._lanes = None
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            "a NesVectorEnv cannot be pickled or deep-copied: make one with the same arguments and hand its state over "
-            "with snapshot() and restore()"
+            "a NesVectorEnv cannot be pickled or deep-copied: make one with the same arguments and hand its "
+            "state over with snapshot() and restore()"
         )
 
     def __deepcopy__(self, _memo: object) -> NoReturn:
@@ -217,7 +223,7 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
     @property
     def start_states(self) -> tuple[str, ...]:
         """The name of the state in which each lane's episodes begin."""
-        return tuple(self._start_names)
+        return tuple(self._start_names.tolist())
 
     @property
     def action_buttons(self) -> list[tuple[int, int]] | None:
@@ -235,8 +241,9 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
     def restore(self, snapshots: Sequence[bytes | None], mask: NDArray[np.bool_] | None = None) -> Any:
         """Takes over snapshots, and gives the observations of all lanes.
 
-        A lane goes on exactly as the one that gave its snapshot, in this or another environment or process of the same
-        ROM and image options. None, and lanes outside `mask`, stay. Raises StateError, and changes nothing then.
+        A lane goes on exactly as the one that gave its snapshot, in this or another environment or process of
+        the same ROM and image options. None, and lanes outside `mask`, stay. Raises StateError, and changes
+        nothing then.
         """
         batch = self._open()
         lanes = self._all_or(mask)
@@ -248,7 +255,7 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         return self._present(batch)
 
     def fork(self, src_lane: int, mask: NDArray[np.bool_]) -> Any:
-        """Copies lane `src_lane`, random numbers included, into the lanes of `mask`; gives all observations."""
+        """Copies lane `src_lane`, with its random numbers, into those of `mask`; gives all observations."""
         batch = self._open()
         batch.fork(src_lane, self._all_or(mask))
         return self._present(batch)
@@ -260,7 +267,8 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
     def profile(self, lane_clocks: bool | None = None) -> dict[str, float]:
         """What was done since the environment was made, and how long it took.
 
-        `lane_clocks` True or False starts or stops the clocks inside lanes, whose times are sums over threads.
+        `lane_clocks` True or False starts or stops the clocks inside lanes, whose times are sums over
+        threads.
         """
         batch = self._open()
         if lane_clocks is not None:
@@ -269,7 +277,7 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
 
     # ------------------------------------------------------------------------------------ inside
 
-    def _open(self) -> Any:
+    def _open(self) -> Batch:
         if self._batch is None:
             raise ClosedEnvironmentError("this environment was closed; make a new one")
         return self._batch
@@ -279,7 +287,7 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
             return {"image": image, "ram": ram}
         return ram if image is None else image
 
-    def _present(self, batch: Any) -> Any:
+    def _present(self, batch: Batch) -> Any:
         self._starts = list(batch.starts)
         self._name_starts()
         image, ram = self._buffers.take()
@@ -287,7 +295,7 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         return self._observation(image, ram)
 
     def _name_starts(self) -> None:
-        names = self._batch.start_names
+        names = self._open().start_names
         self._start_names = np.array([names[start] for start in self._starts])
 
     def _infos(self, integers: Any, reals: Any, mask: Any) -> dict[str, Any]:
@@ -301,12 +309,13 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
 
     def _final(self) -> dict[str, Any]:
         """The last observations and infos of episodes that this step ended and reset."""
-        last, integers, reals = self._batch.endings()
+        batch = self._open()
+        last, integers, reals = batch.endings()
         ended = np.zeros(self.num_envs, np.bool_)
         observations = np.full(self.num_envs, None, dtype=object)
         for lane, image, ram in last:
             ended[lane] = True
-            shaped = image.reshape(self._batch.image_shape) if self._batch.image_shape else None
+            shaped = image.reshape(batch.image_shape) if batch.image_shape else None
             observations[lane] = self._observation(shaped, ram)
         return {
             "final_obs": observations,
@@ -321,7 +330,8 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         if mask.dtype != np.bool_:
             raise TypeError(f"{what}: expected dtype bool, found {mask.dtype}")
         if mask.shape != (self.num_envs,):
-            raise ValueError(f"{what}: expected shape ({self.num_envs},), one entry a lane, found {mask.shape}")
+            shape = (self.num_envs,)
+            raise ValueError(f"{what}: expected shape {shape}, one entry a lane, found {mask.shape}")
         if not mask.any():
             raise ValueError(f"{what}: expected at least one True, found none")
         return np.ascontiguousarray(mask)
@@ -347,7 +357,8 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
             if any(one is not None and one < 0 for one in seeds):
                 raise ValueError(f"seed: expected 0 or more for each lane, found {seeds}")
         if not self._seeded.all():
-            # A lane that never got a seed takes its own from the environment's, which is random if nobody gave one.
+            # A lane that never got a seed takes its own from the environment's, which is random if nobody
+            # gave one.
             base = self.np_random_seed or 0
             for lane in range(self.num_envs):
                 if seeds[lane] is None and not self._seeded[lane]:
@@ -360,13 +371,15 @@ def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
         return AutoresetMode(mode)
     except ValueError:
         values = ", ".join(repr(known.value) for known in AutoresetMode)
-        raise ConfigError(f"autoreset_mode: expected an AutoresetMode or one of {values}, found {mode!r}") from None
+        raise ConfigError(
+            f"autoreset_mode: expected an AutoresetMode or one of {values}, found {mode!r}"
+        ) from None
 
 
 def _render_mode(mode: str | None) -> str | None:
     if mode not in (None, "rgb_array"):
         raise ConfigError(
-            f"render_mode: expected None or 'rgb_array', found {mode!r}; for a window wrap the environment in "
-            "gymnasium.wrappers.vector.HumanRendering"
+            f"render_mode: expected None or 'rgb_array', found {mode!r}; for a window wrap the environment "
+            "in gymnasium.wrappers.vector.HumanRendering"
         )
     return mode

@@ -209,6 +209,7 @@ fn bad(place: &str, expected: &'static str, found: &Value) -> GameError {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "sums of small whole numbers and binary fractions are exact")]
 mod tests {
     use super::super::{Game, GameError};
     use super::Verdict;

@@ -1,133 +1,149 @@
-//! The engine that lanes run: an event-scheduled console.
+//! The engine that lanes run: an event-scheduled console with an exact interpreter.
+//!
+//! Nothing ticks. The CPU runs freely to the next deadline (`run`); every access knows its cycle; PPU and APU are
+//! brought up to that cycle when somebody looks at them. `ppu` says what it leaves to the reference engine, `bus`
+//! what is where, `interp` what an instruction does.
+//!
+//! A JAM opcode hangs the CPU until reset; frames go on.
+
+mod apu;
+mod bus;
+mod cpu;
+mod interp;
+mod pads;
+mod ppu;
+mod run;
+mod snapshot;
 
 use std::sync::Arc;
 
 use super::cart::Cartridge;
 use super::engine::{CpuRegisters, Draw, Engine, EngineError, EngineOptions, Frame, ResetKind};
-use super::nes::state::{ApuState, ConsoleState, CpuState, PadsState, PpuState};
-use super::nes::{Buttons, timing};
+use super::nes::{Buttons, ConsoleState, timing};
+use bus::Bus;
+use cpu::Cpu;
+
+const RESET_VECTOR: u16 = 0xFFFC;
 
 /// A console with its cartridge.
 pub struct Fast {
     cart: Arc<Cartridge>,
     options: EngineOptions,
-    state: ConsoleState,
-    frame: Frame,
+    cpu: Cpu,
+    bus: Bus,
+    frame_count: u64,
 }
 
-fn power_on(cart: &Cartridge, options: EngineOptions) -> ConsoleState {
-    ConsoleState {
-        frame_count: 0,
-        cpu: CpuState { s: 0xFD, p: 0x24, cycles: timing::RESET_CYCLES, ..CpuState::default() },
-        ppu: PpuState {
-            line: 0,
-            dot: 21,
-            odd_frame: false,
-            ctrl: 0,
-            mask: 0,
-            v: 0,
-            t: 0,
-            fine_x: 0,
-            second_write: false,
-            vblank: false,
-            sprite_zero_hit: false,
-            sprite_overflow: false,
-            oam_addr: 0,
-            read_buffer: 0,
-            open_bus: 0,
-            open_bus_driven: [0; 3],
-            warming_up: true,
-            oam: [0xFF; 256],
-            palette: [0; 32],
-            vram: vec![0; cart.vram_bytes()],
-        },
-        apu: ApuState::default(),
-        pads: PadsState::default(),
-        ram: [options.ram_fill; 2048],
-        work_ram: cart.has_work_ram().then(|| vec![options.ram_fill; 0x2000]),
-        chr_ram: vec![0; cart.chr_ram_bytes()],
-        board: Vec::new(),
+impl Fast {
+    /// The CPU's reset sequence: three stack pushes that do not write, then the vector.
+    fn start(&mut self) {
+        self.cpu.s = self.cpu.s.wrapping_sub(3);
+        self.cpu.i = true;
+        self.cpu.jammed = false;
+        self.bus.cycles += timing::RESET_CYCLES;
+        self.bus.forget_polls();
+        self.cpu.pc = u16::from_le_bytes([self.bus.peek(RESET_VECTOR), self.bus.peek(RESET_VECTOR + 1)]);
+        self.bus.data_bus = (self.cpu.pc >> 8) as u8;
+    }
+
+    /// Runs one instruction or takes one interrupt, as if no frame ended. For traces.
+    pub fn step_instruction(&mut self) {
+        run::step(&mut self.cpu, &mut self.bus);
+    }
+
+    /// Lets the program go on at `pc`. For test ROMs that have a second entry.
+    pub fn jump(&mut self, pc: u16) {
+        self.cpu.pc = pc;
     }
 }
 
 impl Engine for Fast {
     fn new(cart: Arc<Cartridge>, options: &EngineOptions) -> Result<Self, EngineError> {
-        let state = power_on(&cart, *options);
-        Ok(Self { cart, options: *options, state, frame: Frame::blank() })
+        let bus = Bus::new(&cart, options.ram_fill, options.idle_skip);
+        let mut cpu = Cpu::default();
+        cpu.set_p(0x24);
+        let mut fast = Self { cart, options: *options, cpu, bus, frame_count: 0 };
+        fast.start();
+        Ok(fast)
     }
 
     fn reset(&mut self, kind: ResetKind) {
-        if kind == ResetKind::Hard {
-            self.state = power_on(&self.cart, self.options);
-            self.frame = Frame::blank();
+        match kind {
+            ResetKind::Hard => {
+                self.bus = Bus::new(&self.cart, self.options.ram_fill, self.options.idle_skip);
+                self.cpu = Cpu::default();
+                self.cpu.set_p(0x24);
+                self.frame_count = 0;
+            }
+            ResetKind::Soft => {
+                self.bus.ppu.soft_reset(self.bus.cycles);
+                self.bus.apu.soft_reset(self.bus.cycles);
+                self.bus.oam_dma = None;
+            }
         }
+        self.start();
     }
 
-    fn run_frame(&mut self, pads: [Buttons; 2], _draw: Draw) {
-        self.state.pads.held = pads.map(|pad| pad.0);
-        self.state.cpu.cycles += timing::CYCLES_PER_FRAME;
-        self.state.frame_count += 1;
+    fn run_frame(&mut self, pads: [Buttons; 2], draw: Draw) {
+        self.bus.pads.hold(pads.map(|pad| pad.0));
+        self.bus.ppu.begin_frame(draw == Draw::Picture);
+        run::run_frame(&mut self.cpu, &mut self.bus);
+        self.bus.apu.catch_up(self.bus.cycles - 1);
+        self.bus.ppu.end_frame(self.bus.cycles);
+        self.frame_count += 1;
     }
 
     fn frame(&self) -> &Frame {
-        &self.frame
+        &self.bus.ppu.frame
     }
 
     fn frame_count(&self) -> u64 {
-        self.state.frame_count
+        self.frame_count
     }
 
     fn cpu(&self) -> CpuRegisters {
-        let cpu = &self.state.cpu;
-        CpuRegisters { pc: cpu.pc, a: cpu.a, x: cpu.x, y: cpu.y, s: cpu.s, p: cpu.p, cycles: cpu.cycles }
+        let cpu = &self.cpu;
+        CpuRegisters { pc: cpu.pc, a: cpu.a, x: cpu.x, y: cpu.y, s: cpu.s, p: cpu.p(), cycles: self.bus.cycles }
     }
 
     fn ram(&self) -> &[u8; 2048] {
-        &self.state.ram
+        &self.bus.ram
     }
 
     fn work_ram(&self) -> Option<&[u8]> {
-        self.state.work_ram.as_deref()
+        self.bus.work_ram.bytes()
     }
 
     fn vram(&self) -> &[u8] {
-        &self.state.ppu.vram
+        &self.bus.ppu.memory.vram
     }
 
     fn oam(&self) -> &[u8; 256] {
-        &self.state.ppu.oam
+        &self.bus.ppu.oam
     }
 
     fn palette_ram(&self) -> &[u8; 32] {
-        &self.state.ppu.palette
+        &self.bus.ppu.palette.bytes
     }
 
     fn peek(&self, addr: u16) -> u8 {
-        match addr {
-            0x0000..0x2000 => self.state.ram[usize::from(addr & 0x7FF)],
-            0x6000..0x8000 => {
-                (self.state.work_ram.as_ref()).map_or(self.state.cpu.data_bus, |ram| ram[usize::from(addr & 0x1FFF)])
-            }
-            0x8000.. => self.cart.prg()[usize::from(addr) % self.cart.prg().len()],
-            _ => self.state.cpu.data_bus,
-        }
+        self.bus.peek(addr)
     }
 
     fn poke(&mut self, addr: u16, value: u8) -> Result<(), EngineError> {
-        match (addr, &mut self.state.work_ram) {
-            (0x0000..0x0800, _) => self.state.ram[usize::from(addr)] = value,
-            (0x6000..0x8000, Some(ram)) => ram[usize::from(addr & 0x1FFF)] = value,
+        match addr {
+            0x0000..0x0800 => self.bus.ram[usize::from(addr)] = value,
+            0x6000..0x8000 if self.bus.work_ram.bytes().is_some() => self.bus.work_ram.write(addr, value),
             _ => return Err(EngineError::NotWritable { addr }),
         }
         Ok(())
     }
 
     fn export(&self) -> ConsoleState {
-        self.state.clone()
+        snapshot::export(self)
     }
 
     fn import(&mut self, state: &ConsoleState) -> Result<(), EngineError> {
-        self.state = state.clone();
-        Ok(())
+        snapshot::import(self, state)
     }
 }

@@ -5,6 +5,7 @@ mod buttons;
 pub mod codec;
 pub mod fceumm;
 pub mod palette;
+pub mod opcodes;
 pub mod plain;
 pub mod state;
 pub mod timing;

@@ -358,6 +358,7 @@ fn apu(chunks: &Chunks) -> Result<ApuState, FceummError> {
         dmc: dmc(chunks, status)?,
         enabled: chunks.byte(sound, "ENCH")? & 0x0F,
         frame_mode,
+        frame_five: frame_mode & 0x80 != 0,
         frame_cycle: frame_cycle(chunks, frame_mode)?,
         frame_restart: 0,
         frame_irq: status & 0x40 != 0,
@@ -389,7 +390,7 @@ fn dmc(chunks: &Chunks, status: u8) -> Result<DmcState, FceummError> {
         bits_left: 8 - (chunks.byte(sound, "5BIT")? & 7),
         silent: chunks.byte(sound, "5VSP")? == 0,
         timer: u16::try_from(until.clamp(1, 428)).unwrap_or(1),
-        load_delay: 0,
+        request_in: 0,
         irq: status & 0x80 != 0,
     })
 }

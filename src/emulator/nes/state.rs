@@ -123,8 +123,8 @@ plain_data! {
         pub silent: bool,
         /// CPU cycles until the output unit's next clock.
         pub timer: u16,
-        /// CPU cycles until a read that a write to $4015 asked for, 0 for none.
-        pub load_delay: u8,
+        /// 1 while a byte is wanted from memory, one more for each CPU cycle until then; 0 for none.
+        pub request_in: u8,
         pub irq: bool,
     }
 
@@ -139,9 +139,11 @@ plain_data! {
         pub enabled: u8,
         /// $4017 as written last.
         pub frame_mode: u8,
+        /// The five-step sequence runs.
+        pub frame_five: bool,
         /// CPU cycles since the frame sequence began.
         pub frame_cycle: u16,
-        /// CPU cycles until a write to $4017 restarts the sequence, 0 for none.
+        /// 1 in the cycle in which a write to $4017 restarts the sequence, one more for each cycle before; 0 for none.
         pub frame_restart: u8,
         pub frame_irq: bool,
     }

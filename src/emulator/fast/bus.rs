@@ -1,0 +1,292 @@
+//! The CPU's bus: what answers at which address, when interrupts are seen, and how long the CPU may run before
+//! anything has to be looked at again (the deadline).
+//!
+//! ```text
+//! $0000-$1FFF  2 KiB RAM, four times        $4020-$5FFF  open bus
+//! $2000-$3FFF  PPU registers                $6000-$7FFF  work RAM
+//! $4000-$401F  APU, pads, DMA               $8000-$FFFF  PRG-ROM
+//! ```
+//! `cycles` counts finished cycles: during an access it is the number of the cycle in which the access happens.
+
+mod dma;
+mod idle;
+mod memory;
+
+use std::sync::Arc;
+
+use super::apu::Apu;
+use super::pads::Pads;
+use super::ppu::Ppu;
+use crate::emulator::cart::Cartridge;
+pub(super) use memory::WorkRam;
+
+/// A cycle that never comes.
+pub(super) const NEVER: u64 = u64::MAX;
+/// How long before its end an ordinary instruction polls interrupts: in its last cycle but one.
+const POLL_SLACK: u8 = 2;
+/// An interrupt sequence does not poll; what came after it took its vector is seen one instruction later.
+pub(super) const SEQUENCE_SLACK: u8 = 4;
+/// No instruction and no interrupt sequence takes longer without a DMA.
+const LONGEST_INSTRUCTION: u64 = 8;
+
+/// What interrupts the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Interrupt {
+    Nmi,
+    Irq,
+}
+
+pub(super) struct Bus {
+    pub cycles: u64,
+    /// The CPU runs freely while `cycles` is below.
+    pub deadline: u64,
+    /// The last value on the data bus.
+    pub data_bus: u8,
+    pub ram: [u8; 2048],
+    prg_windows: [u32; 4],
+    cart: Arc<Cartridge>,
+    pub work_ram: WorkRam,
+    pub ppu: Ppu,
+    pub apu: Apu,
+    pub pads: Pads,
+    pub oam_dma: Option<u8>,
+    /// The instruction that ended at this cycle polled earlier than usual, by `poll_slack`.
+    pub late_poll_at: u64,
+    poll_slack: u8,
+    /// The instruction that ended at this cycle changed I after its poll; what I was then.
+    mask_late_at: u64,
+    mask_before: bool,
+    /// From which cycle to which the IRQ line was held by a source that is quiet now.
+    irq_was: (u64, u64),
+    pub idle_skip: bool,
+}
+
+impl Bus {
+    pub(super) fn new(cart: &Arc<Cartridge>, ram_fill: u8, idle_skip: bool) -> Self {
+        let prg_windows = memory::prg_windows(cart);
+        Self {
+            cycles: 0,
+            deadline: 0,
+            data_bus: 0,
+            ram: [ram_fill; 2048],
+            prg_windows,
+            cart: Arc::clone(cart),
+            work_ram: WorkRam::new(cart, ram_fill),
+            ppu: Ppu::new(cart),
+            apu: Apu::new(),
+            pads: Pads::default(),
+            oam_dma: None,
+            late_poll_at: NEVER,
+            poll_slack: POLL_SLACK,
+            mask_late_at: NEVER,
+            mask_before: false,
+            irq_was: (NEVER, NEVER),
+            idle_skip,
+        }
+    }
+
+    /// Forgets shifted polls of the past, after time was set.
+    pub(super) fn forget_polls(&mut self) {
+        self.late_poll_at = NEVER;
+        self.mask_late_at = NEVER;
+        self.irq_was = (NEVER, NEVER);
+    }
+
+    #[inline(always)]
+    pub(super) fn read<const EXACT: bool>(&mut self, address: u16) -> u8 {
+        if EXACT {
+            self.halt_for_dma(address);
+        }
+        let value = match address >> 13 {
+            0 => self.ram[usize::from(address & 0x07FF)],
+            4.. => self.prg(address),
+            _ => return self.read_register(address),
+        };
+        self.cycles += 1;
+        self.data_bus = value;
+        value
+    }
+
+    #[inline(always)]
+    pub(super) fn write(&mut self, address: u16, value: u8) {
+        self.data_bus = value;
+        if address < 0x2000 {
+            self.ram[usize::from(address & 0x07FF)] = value;
+        } else {
+            self.write_register(address, value);
+        }
+        self.cycles += 1;
+    }
+
+    #[inline(always)]
+    fn prg(&self, address: u16) -> u8 {
+        let window = self.prg_windows[usize::from(address >> 13 & 3)];
+        let at = window as usize + usize::from(address & 0x1FFF);
+        self.cart.prg().get(at).copied().unwrap_or(0)
+    }
+
+    /// A read in $2000-$7FFF.
+    #[inline(never)]
+    fn read_register(&mut self, address: u16) -> u8 {
+        let value = match address {
+            0x2000..0x4000 => self.read_ppu(address),
+            0x4015 => {
+                let irq = self.apu.irq_at();
+                let status = self.apu.read_status(self.cycles) | self.data_bus & 0x20;
+                self.irq_may_have_risen(irq);
+                // The status stays inside the 2A03: the data bus keeps its value.
+                self.cycles += 1;
+                return status;
+            }
+            0x4016 | 0x4017 => {
+                let bit = self.pads.read(usize::from(address & 1), self.cycles);
+                self.data_bus & 0xE0 | bit
+            }
+            0x6000..0x8000 => self.work_ram.read(address).unwrap_or(self.data_bus),
+            _ => self.data_bus,
+        };
+        self.cycles += 1;
+        self.data_bus = value;
+        value
+    }
+
+    fn read_ppu(&mut self, address: u16) -> u8 {
+        let nmi = self.ppu.nmi_at;
+        let value = self.ppu.read(address, self.cycles);
+        if self.ppu.nmi_at != nmi {
+            self.interrupts_changed();
+        }
+        value
+    }
+
+    /// A write in $2000-$FFFF.
+    #[inline(never)]
+    fn write_register(&mut self, address: u16, value: u8) {
+        match address {
+            0x2000..0x4000 => {
+                let nmi = self.ppu.nmi_at;
+                self.ppu.write(address, value, self.cycles);
+                if self.ppu.nmi_at != nmi {
+                    self.interrupts_changed();
+                }
+            }
+            0x4014 => {
+                self.oam_dma = Some(value);
+                self.interrupts_changed();
+            }
+            0x4016 => self.pads.strobe(value & 1 != 0),
+            0x4000..=0x4013 | 0x4015 | 0x4017 => {
+                let irq = self.apu.irq_at();
+                self.apu.write(address, value, self.cycles);
+                self.irq_may_have_risen(irq);
+            }
+            0x6000..0x8000 => self.work_ram.write(address, value),
+            _ => {}
+        }
+    }
+
+    /// After an access to the APU: remembers until when the IRQ line was low, if it was, since cycle `since`.
+    fn irq_may_have_risen(&mut self, since: u64) {
+        if since <= self.cycles && self.apu.irq_at() > self.cycles {
+            self.irq_was = (since, self.cycles);
+        }
+        self.interrupts_changed();
+    }
+
+    /// Memory without side effects.
+    pub(super) fn peek(&self, address: u16) -> u8 {
+        match address {
+            0x0000..0x2000 => self.ram[usize::from(address & 0x07FF)],
+            0x6000..0x8000 => self.work_ram.read(address).unwrap_or(self.data_bus),
+            0x8000.. => self.prg(address),
+            _ => self.data_bus,
+        }
+    }
+
+    /// Makes the CPU stop at the next instruction boundary to look at interrupts and deadlines again.
+    pub(super) fn interrupts_changed(&mut self) {
+        self.deadline = 0;
+    }
+
+    /// The instruction that ends now polled `slack` cycles before its end.
+    #[inline(always)]
+    pub(super) fn late_poll(&mut self, slack: u8) {
+        self.late_poll_at = self.cycles;
+        self.poll_slack = slack;
+    }
+
+    /// The instruction that ends now changes I, but was polled with `before`.
+    pub(super) fn mask_changed_late(&mut self, before: bool) {
+        self.mask_late_at = self.cycles;
+        self.mask_before = before;
+        self.interrupts_changed();
+    }
+
+    /// Takes an NMI whose edge came in a finished cycle.
+    pub(super) fn take_nmi(&mut self) -> bool {
+        let seen = self.ppu.nmi_at < self.cycles;
+        if seen {
+            self.ppu.nmi_at = NEVER;
+        }
+        seen
+    }
+
+    /// What the instruction that ended now saw when it polled. `masked` is I as it is now.
+    pub(super) fn poll(&self, masked: bool) -> Option<Interrupt> {
+        let slack = if self.late_poll_at == self.cycles { self.poll_slack } else { POLL_SLACK };
+        let polled = self.cycles.saturating_sub(u64::from(slack));
+        let masked = if self.mask_late_at == self.cycles { self.mask_before } else { masked };
+        let was_low = self.irq_was.0 <= polled && polled < self.irq_was.1;
+        if self.ppu.nmi_at <= polled {
+            Some(Interrupt::Nmi)
+        } else if !masked && (self.apu.irq_at() <= polled || was_low) {
+            Some(Interrupt::Irq)
+        } else {
+            None
+        }
+    }
+
+    /// The next cycle at which the CPU has to stop, but after one instruction at the earliest.
+    pub(super) fn next_deadline(&self, masked: bool, stop: u64) -> u64 {
+        let slack = u64::from(POLL_SLACK);
+        let irq = if masked { NEVER } else { self.apu.irq_at().saturating_add(slack) };
+        let nmi = self.ppu.nmi_at.saturating_add(slack);
+        stop.min(irq).min(nmi).min(self.dma_deadline()).max(self.cycles + 1)
+    }
+
+    /// From this instruction boundary on reads may be halted.
+    fn dma_deadline(&self) -> u64 {
+        if self.oam_dma.is_some() { 0 } else { self.apu.dma_at().saturating_sub(LONGEST_INSTRUCTION) }
+    }
+
+    /// Whether the next instruction may meet a DMA.
+    pub(super) fn dma_is_near(&self) -> bool {
+        self.dma_deadline() <= self.cycles
+    }
+
+    /// Whether an interrupt is to be taken now, and whether an NMI edge waits (for states).
+    pub(super) fn pending(&self, masked: bool) -> (Option<Interrupt>, bool) {
+        (self.poll(masked), self.ppu.nmi_at < self.cycles)
+    }
+
+    /// Sets up pending interrupts as `pending` told them.
+    pub(super) fn set_pending(&mut self, polled: Option<Interrupt>, nmi_edge: bool) {
+        self.forget_polls();
+        let seen = self.cycles.saturating_sub(u64::from(POLL_SLACK));
+        match (polled, nmi_edge) {
+            (Some(Interrupt::Nmi), _) => self.ppu.nmi_at = seen,
+            (_, true) => {
+                self.ppu.nmi_at = self.cycles.saturating_sub(1);
+            }
+            _ => {}
+        }
+        match polled {
+            Some(Interrupt::Irq) => {
+                self.irq_was = (seen, self.cycles);
+                self.mask_changed_late(false);
+            }
+            // Whatever holds the IRQ line, this boundary's poll did not see it.
+            _ => self.mask_changed_late(true),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Where PRG-ROM and work RAM are.
+
+use std::sync::OnceLock;
+
+use crate::emulator::cart::boards::nrom;
+use crate::emulator::cart::{Board, Cartridge};
+
+pub(super) fn prg_windows(cart: &Cartridge) -> [u32; 4] {
+    let windows = match cart.board() {
+        Board::Nrom => nrom::prg_windows(cart.prg().len()),
+    };
+    windows.map(|at| at as u32)
+}
+
+const WORK_RAM_BYTES: usize = 0x2000;
+/// Where in it a trainer goes: $7000.
+const TRAINER_AT: usize = 0x1000;
+
+/// Work RAM as the power-on left it, one for each fill value, shared by all lanes that never wrote to theirs.
+static UNTOUCHED: [OnceLock<Box<[u8]>>; 256] = [const { OnceLock::new() }; 256];
+
+fn untouched(fill: u8) -> &'static [u8] {
+    UNTOUCHED[usize::from(fill)].get_or_init(|| vec![fill; WORK_RAM_BYTES].into())
+}
+
+/// The RAM at $6000, if the board has it. A lane owns its 8 KiB from its first write on.
+pub(in super::super) enum WorkRam {
+    Absent,
+    Untouched(&'static [u8]),
+    Owned(Box<[u8]>),
+}
+
+impl WorkRam {
+    pub(super) fn new(cart: &Cartridge, fill: u8) -> Self {
+        if !cart.has_work_ram() {
+            return Self::Absent;
+        }
+        let mut ram = Self::Untouched(untouched(fill));
+        if let Some(trainer) = cart.trainer() {
+            ram.own()[TRAINER_AT..TRAINER_AT + trainer.len()].copy_from_slice(trainer);
+        }
+        ram
+    }
+
+    /// All 8 KiB.
+    pub(in super::super) fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::Absent => None,
+            Self::Untouched(bytes) => Some(bytes),
+            Self::Owned(bytes) => Some(bytes),
+        }
+    }
+
+    pub(super) fn read(&self, address: u16) -> Option<u8> {
+        self.bytes()?.get(usize::from(address & 0x1FFF)).copied()
+    }
+
+    pub(in super::super) fn write(&mut self, address: u16, value: u8) {
+        if !matches!(self, Self::Absent) {
+            self.own()[usize::from(address & 0x1FFF)] = value;
+        }
+    }
+
+    /// The lane's own 8 KiB, copied at the first call.
+    pub(in super::super) fn own(&mut self) -> &mut [u8] {
+        if let Self::Untouched(bytes) = self {
+            *self = Self::Owned((*bytes).into());
+        }
+        match self {
+            Self::Owned(bytes) => bytes,
+            _ => &mut [],
+        }
+    }
+
+    /// What a state carries: nothing while every byte has its power-on value.
+    pub(in super::super) fn export(&self, fill: u8) -> Option<Vec<u8>> {
+        match self {
+            Self::Owned(bytes) if bytes.iter().any(|&byte| byte != fill) => Some(bytes.to_vec()),
+            _ => None,
+        }
+    }
+
+    /// Takes over what `export` gave.
+    pub(in super::super) fn import(&mut self, bytes: Option<&[u8]>, fill: u8) {
+        match (bytes, &mut *self) {
+            (_, Self::Absent) => {}
+            (Some(bytes), _) => self.own().copy_from_slice(bytes),
+            (None, Self::Owned(owned)) => owned.fill(fill),
+            (None, Self::Untouched(_)) => {}
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The PPU without a loop over dots (nesdev wiki, "PPU rendering", "PPU frame timing").
+//!
+//! Three things happen at their own pace:
+//! - `timeline`: the few events of a frame (vblank, flags cleared, the odd frame's missing dot), when time passes
+//!   them;
+//! - the beam: scrolling and fetches, brought up to date (`catch_up`) before anything changes what they depend on:
+//!   a whole line at a time, and by dots only in a line in which the program touched a register;
+//! - sprite 0 hit and overflow: foretold from the state at hand, when somebody reads the flags.
+//!
+//! Drawing hangs on the beam: `catch_up` is the log of what was on the screen with which registers. Leaves to the
+//! reference engine: OAM reads and writes while rendering, beyond their effect on OAMADDR.
+
+mod beam;
+mod draw;
+mod memory;
+mod palette;
+mod registers;
+mod snapshot;
+mod sprites;
+mod timeline;
+
+use super::bus::NEVER;
+use crate::emulator::cart::Cartridge;
+use crate::emulator::engine::Frame;
+use beam::Beam;
+use draw::Units;
+use memory::VideoMemory;
+use palette::PaletteRam;
+use registers::OpenBus;
+use timeline::{Event, FIRST_DOT};
+
+/// The beam is not foretold yet.
+const UNKNOWN: u64 = u64::MAX - 1;
+
+/// $2000.
+mod ctrl {
+    pub(super) const DOWN: u8 = 0x04;
+    pub(super) const SPRITE_TABLE: u8 = 0x08;
+    pub(super) const BACKGROUND_TABLE: u8 = 0x10;
+    pub(super) const TALL_SPRITES: u8 = 0x20;
+    pub(super) const NMI: u8 = 0x80;
+}
+
+/// $2001.
+mod mask {
+    pub(super) const GREY: u8 = 0x01;
+    pub(super) const BACKGROUND_LEFT: u8 = 0x02;
+    pub(super) const SPRITES_LEFT: u8 = 0x04;
+    pub(super) const BACKGROUND: u8 = 0x08;
+    pub(super) const SPRITES: u8 = 0x10;
+    pub(super) const RENDERING: u8 = BACKGROUND | SPRITES;
+}
+
+pub(super) struct Ppu {
+    /// Where in time the frame is, and what comes next.
+    frame_start: u64,
+    event: Event,
+    event_at: u64,
+    odd_frame: bool,
+    /// The cycle in which the CPU sees the NMI edge that comes next or waits.
+    pub nmi_at: u64,
+    vblank: bool,
+    vblank_suppressed: bool,
+    hit: bool,
+    overflow: bool,
+    /// The dots at which the two flags will be set if no register changes: `UNKNOWN` or `NEVER` or a time.
+    hit_at: u64,
+    overflow_at: u64,
+    /// From which dot on `overflow_at` counts: before, other sprites or sizes held.
+    overflow_from: u64,
+
+    beam: Beam,
+    /// Dots before this one have passed the beam.
+    done: u64,
+    /// The line of `done`, and its first dot.
+    line: u32,
+    line_start: u64,
+
+    second_write: bool,
+    warming_up: bool,
+    oam_addr: u8,
+    read_buffer: u8,
+    open_bus: OpenBus,
+    pub oam: [u8; 256],
+    pub palette: PaletteRam,
+    pub memory: VideoMemory,
+
+    /// A picture is wanted of what passes the beam.
+    drawing: bool,
+    units: Units,
+    pub frame: Frame,
+}
+
+impl Ppu {
+    pub(super) fn new(cart: &std::sync::Arc<Cartridge>) -> Self {
+        let mut ppu = Self {
+            frame_start: FIRST_DOT,
+            event: Event::Vblank,
+            event_at: 0,
+            odd_frame: false,
+            nmi_at: NEVER,
+            vblank: false,
+            vblank_suppressed: false,
+            hit: false,
+            overflow: false,
+            hit_at: UNKNOWN,
+            overflow_at: UNKNOWN,
+            overflow_from: FIRST_DOT,
+            beam: Beam::default(),
+            done: FIRST_DOT,
+            line: 0,
+            line_start: FIRST_DOT,
+            second_write: false,
+            warming_up: true,
+            oam_addr: 0,
+            read_buffer: 0,
+            open_bus: OpenBus::default(),
+            oam: [0xFF; 256],
+            palette: PaletteRam::default(),
+            memory: VideoMemory::new(cart),
+            drawing: false,
+            units: Units::default(),
+            frame: Frame::blank(),
+        };
+        ppu.event_at = ppu.time_of(Event::Vblank);
+        ppu
+    }
+
+    /// The reset button: registers are cleared and deaf until the next pre-render line; memories stay.
+    pub(super) fn soft_reset(&mut self, cycle: u64) {
+        self.sync(cycle);
+        self.beam.reset();
+        self.second_write = false;
+        self.read_buffer = 0;
+        self.warming_up = true;
+        self.nmi_at = NEVER;
+    }
+
+    fn rendering(&self) -> bool {
+        self.beam.mask & mask::RENDERING != 0
+    }
+}

@@ -1,0 +1,369 @@
+//! The beam: scroll counters and background fetches (nesdev wiki, "PPU scrolling", "PPU rendering").
+//!
+//! While rendering, `v` walks over the name tables as the beam walks over the screen: a tile right every 8 dots, a
+//! row down at dot 256, back to the left (from `t`) at dot 257, back to the top in the pre-render line. The first
+//! two tiles of a line are fetched at the end of the line before.
+//!
+//! Whole lines are passed at once. That needs the two tiles fetched ahead to be what `v` says (`ahead_is_plain`);
+//! where a register was touched in between, the line goes by dots, with shift registers as the hardware has them.
+
+use super::memory::VideoMemory;
+use super::timeline::access_dot;
+use super::{Ppu, ctrl, mask};
+use crate::emulator::nes::timing::{DOTS_PER_LINE, POST_RENDER_LINE, PRE_RENDER_LINE};
+
+/// The bits of `v` and `t` that hold X: coarse X and the horizontal name table.
+const X_BITS: u16 = 0x041F;
+const Y_BITS: u16 = 0x7BE0;
+
+/// A tile's row: two bit planes and the palette, as the pixels' bits 0, 1, and 2-3.
+#[derive(Clone, Copy, Default)]
+pub(super) struct TileRow {
+    pub low: u8,
+    pub high: u8,
+    pub palette: u8,
+}
+
+/// Everything that the beam needs to go on.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Beam {
+    pub v: u16,
+    pub t: u16,
+    pub fine_x: u8,
+    pub ctrl: u8,
+    pub mask: u8,
+    /// Shift registers: pattern planes and palette bits, the left pixel in bit 15.
+    planes: [u16; 4],
+    /// What the current fetches have got so far.
+    name: u8,
+    fetched: TileRow,
+    /// The two tiles ahead can be fetched again from `v` with the same result: the shift registers need not be
+    /// filled to be right.
+    ahead_is_plain: bool,
+}
+
+impl Beam {
+    pub(super) fn reset(&mut self) {
+        *self = Self { v: self.v, ..Self::default() };
+    }
+
+    /// Between two frames nothing of the line is kept.
+    pub(super) fn forget_line(&mut self) {
+        self.planes = [0; 4];
+        self.name = 0;
+        self.fetched = TileRow::default();
+        self.ahead_is_plain = false;
+    }
+
+    pub(super) fn rendering(&self) -> bool {
+        self.mask & mask::RENDERING != 0
+    }
+
+    /// One tile to the right, into the next name table after 32.
+    #[inline]
+    pub(super) fn next_tile(&mut self) {
+        self.v = right_of(self.v);
+    }
+
+    /// One row down; after row 239 the next name table, after row 255 the same one again.
+    pub(super) fn next_row(&mut self) {
+        if self.v & 0x7000 != 0x7000 {
+            self.v += 0x1000;
+            return;
+        }
+        self.v &= 0x0FFF;
+        match self.v >> 5 & 0x1F {
+            29 => self.v = self.v & !0x03E0 ^ 0x0800,
+            31 => self.v &= !0x03E0,
+            _ => self.v += 0x0020,
+        }
+    }
+
+    fn back_to_left(&mut self) {
+        self.v = self.v & !X_BITS | self.t & X_BITS;
+    }
+
+    /// The address in `v` of a plain line's first tile: `v` at the line's start is two tiles ahead.
+    pub(super) fn first_tile(&self) -> u16 {
+        left_of(left_of(self.v))
+    }
+
+    /// From a plain line's start to the next.
+    fn pass_line(&mut self) {
+        self.next_row();
+        self.back_to_left();
+        self.v = right_of(right_of(self.v));
+        self.ahead_is_plain = true;
+    }
+
+    /// From the start of the pre-render line to line 0.
+    fn pass_pre_render(&mut self) {
+        self.v = self.t & (X_BITS | Y_BITS);
+        self.v = right_of(right_of(self.v));
+        self.ahead_is_plain = true;
+    }
+
+    /// The row of the tile that `v` addresses.
+    pub(super) fn tile_row(&self, memory: &VideoMemory, v: u16) -> TileRow {
+        let pattern = self.pattern_address(memory.name(0x2000 | v & 0x0FFF), v);
+        TileRow { low: memory.pattern(pattern), high: memory.pattern(pattern + 8), palette: palette_bits(memory, v) }
+    }
+
+    fn pattern_address(&self, name: u8, v: u16) -> u16 {
+        let table = u16::from(self.ctrl & ctrl::BACKGROUND_TABLE) << 8;
+        table | u16::from(name) << 4 | v >> 12
+    }
+
+    /// Fills the shift registers at the start of a plain line.
+    fn fill(&mut self, memory: &VideoMemory) {
+        let first = self.first_tile();
+        for v in [first, right_of(first)] {
+            self.planes = self.planes.map(|plane| plane << 8);
+            self.load(self.tile_row(memory, v));
+        }
+    }
+
+    fn load(&mut self, row: TileRow) {
+        let spread = |bit: u8| if row.palette & bit == 0 { 0 } else { 0x00FF };
+        let loaded = [u16::from(row.low), u16::from(row.high), spread(1), spread(2)];
+        for (plane, low) in self.planes.iter_mut().zip(loaded) {
+            *plane = *plane & 0xFF00 | low;
+        }
+    }
+
+    /// The background's pixel under the beam, 0-15; 0 is transparent.
+    fn background(&self, x: u32) -> u8 {
+        let left = if x < 8 { mask::BACKGROUND_LEFT } else { 0 };
+        let needs = mask::BACKGROUND | left;
+        if self.mask & needs != needs {
+            return 0;
+        }
+        let pixel = (self.planes.iter().enumerate())
+            .fold(0, |pixel, (bit, plane)| pixel | (plane >> (15 - self.fine_x) & 1) << bit);
+        if pixel & 3 == 0 { 0 } else { pixel as u8 }
+    }
+
+    /// Passes one dot of a visible or the pre-render line.
+    fn pass_dot(&mut self, line: u32, dot: u32, memory: &VideoMemory) {
+        if !self.rendering() {
+            return;
+        }
+        if matches!(dot, 1..=256 | 321..=336) {
+            self.planes = self.planes.map(|plane| plane << 1);
+            match dot & 7 {
+                2 => self.name = memory.name(0x2000 | self.v & 0x0FFF),
+                4 => self.fetched.palette = palette_bits(memory, self.v),
+                6 => self.fetched.low = memory.pattern(self.pattern_address(self.name, self.v)),
+                0 => {
+                    self.fetched.high = memory.pattern(self.pattern_address(self.name, self.v) + 8);
+                    self.load(self.fetched);
+                    self.next_tile();
+                }
+                _ => {}
+            }
+        }
+        match dot {
+            256 => self.next_row(),
+            257 => self.back_to_left(),
+            280..=304 if line == PRE_RENDER_LINE => self.v = self.v & !Y_BITS | self.t & Y_BITS,
+            321 => self.ahead_is_plain = true,
+            _ => {}
+        }
+    }
+}
+
+/// The address of the tile to the right.
+#[inline]
+pub(super) fn right_of(v: u16) -> u16 {
+    if v & 0x1F == 0x1F { v & !0x1F ^ 0x0400 } else { v + 1 }
+}
+
+fn left_of(v: u16) -> u16 {
+    if v & 0x1F == 0 { (v | 0x1F) ^ 0x0400 } else { v - 1 }
+}
+
+/// The two palette bits of the tile that `v` addresses: an attribute byte covers 4 by 4 tiles.
+fn palette_bits(memory: &VideoMemory, v: u16) -> u8 {
+    let byte = memory.name(0x23C0 | v & 0x0C00 | v >> 4 & 0x38 | v >> 2 & 0x07);
+    byte >> (v >> 4 & 4 | v & 2) & 3
+}
+
+impl Ppu {
+    /// What the beam depends on has changed: what was foretold is void, and tiles ahead are what they are.
+    pub(super) fn beam_changed(&mut self) {
+        self.beam.ahead_is_plain = false;
+        if self.line != POST_RENDER_LINE {
+            self.hit_at = super::UNKNOWN;
+        }
+    }
+
+    /// Whether the beam is using memory and counters now, after `sync`.
+    pub(super) fn beam_is_busy(&self) -> bool {
+        self.rendering() && (self.line < POST_RENDER_LINE || self.line == PRE_RENDER_LINE)
+    }
+
+    /// Whether anything is rendered from now, after `sync`, to `dot`.
+    pub(super) fn renders_before(&self, dot: u64) -> bool {
+        self.beam_is_busy() || dot >= self.frame_start + u64::from(PRE_RENDER_LINE * DOTS_PER_LINE)
+    }
+
+    /// Lets the beam pass all dots before `to`, which lies in this frame or at its end.
+    pub(super) fn catch_up(&mut self, to: u64) {
+        while self.done < to {
+            match self.line {
+                0..POST_RENDER_LINE => self.pass_visible(to),
+                PRE_RENDER_LINE => self.pass_pre_render(to),
+                _ => self.pass_vblank(to),
+            }
+        }
+    }
+
+    /// Lines 240-260, which count as one here.
+    fn pass_vblank(&mut self, to: u64) {
+        let pre_render = self.frame_start + u64::from(PRE_RENDER_LINE * DOTS_PER_LINE);
+        self.done = to.min(pre_render);
+        self.line = POST_RENDER_LINE;
+        if self.done == pre_render {
+            self.line = PRE_RENDER_LINE;
+            self.line_start = pre_render;
+        }
+    }
+
+    fn line_end(&self) -> u64 {
+        self.line_start + u64::from(DOTS_PER_LINE)
+    }
+
+    fn pass_visible(&mut self, to: u64) {
+        let end = self.line_end();
+        let whole = self.done == self.line_start && to >= end;
+        if whole && !self.rendering() {
+            if self.drawing {
+                self.draw_backdrop(self.line);
+                self.units.clear();
+            }
+        } else if whole && self.beam.ahead_is_plain {
+            if self.drawing {
+                self.draw_line(self.line);
+                self.load_units(self.line + 1);
+            }
+            self.oam_addr = 0;
+            self.beam.pass_line();
+        } else {
+            self.pass_dots(to.min(end));
+            if self.done < end {
+                return;
+            }
+        }
+        self.done = end;
+        self.line_start = end;
+        self.line += 1;
+    }
+
+    fn pass_pre_render(&mut self, to: u64) {
+        // An odd frame lacks the last dot, in which nothing happens.
+        let end = self.line_end();
+        if self.done == self.line_start && to + 1 >= end {
+            if self.rendering() {
+                self.beam.pass_pre_render();
+                self.oam_addr = 0;
+            }
+            self.units.clear();
+            self.done = to;
+        } else {
+            self.pass_dots(to.min(end));
+        }
+    }
+
+    /// Passes dots of one line one by one.
+    fn pass_dots(&mut self, to: u64) {
+        if self.done == self.line_start && self.rendering() && self.beam.ahead_is_plain {
+            self.beam.fill(&self.memory);
+        }
+        while self.done < to {
+            let dot = (self.done - self.line_start) as u32;
+            if self.drawing && self.line < POST_RENDER_LINE && matches!(dot, 1..=256) {
+                self.draw_dot(self.line, dot - 1, self.beam.background(dot - 1));
+            }
+            self.beam.pass_dot(self.line, dot, &self.memory);
+            if dot == 257 {
+                self.pass_sprite_fetches();
+            }
+            self.done += 1;
+        }
+    }
+
+    /// Dots 257-320: sprites of the next line.
+    fn pass_sprite_fetches(&mut self) {
+        if !self.rendering() {
+            self.units.clear();
+            return;
+        }
+        self.oam_addr = 0;
+        if self.drawing && self.line < POST_RENDER_LINE {
+            self.load_units(self.line + 1);
+        } else {
+            self.units.clear();
+        }
+    }
+
+    /// Foretells from here: the first dot, of those before line 240, at which sprite 0 meets the background.
+    pub(super) fn foretell_hit(&self) -> u64 {
+        let mut beam = self.beam;
+        let (mut line, mut line_start, mut done) = (self.line, self.line_start, self.done);
+        while line < POST_RENDER_LINE {
+            if done > line_start || !beam.ahead_is_plain {
+                // A line in which something was changed, to its end.
+                if done == line_start && beam.ahead_is_plain {
+                    beam.fill(&self.memory);
+                }
+                let sprite = self.sprite_zero(line);
+                for dot in (done - line_start) as u32..DOTS_PER_LINE {
+                    if matches!(dot, 1..=255) && sprite.covers(dot - 1, &beam) && beam.background(dot - 1) != 0 {
+                        return line_start + u64::from(dot);
+                    }
+                    beam.pass_dot(line, dot, &self.memory);
+                }
+            } else {
+                if let Some(x) = self.sprite_zero(line).meets(&beam, &self.memory) {
+                    return line_start + u64::from(x) + 1;
+                }
+                beam.pass_line();
+            }
+            line += 1;
+            line_start += u64::from(DOTS_PER_LINE);
+            done = line_start;
+            if line > u32::from(self.oam[0]) + 17 {
+                break;
+            }
+        }
+        super::NEVER
+    }
+
+    /// Brings the hit flag up to `dot`.
+    pub(super) fn settle_hit(&mut self, dot: u64) {
+        if self.hit || dot < self.frame_start + u64::from(DOTS_PER_LINE) {
+            return;
+        }
+        if self.hit_at == super::UNKNOWN {
+            let both = mask::RENDERING;
+            let possible = self.beam.mask & both == both && self.line < POST_RENDER_LINE;
+            self.hit_at = if possible { self.foretell_hit() } else { super::NEVER };
+        }
+        self.hit = self.hit_at <= dot;
+    }
+
+    /// What $2004 gives while the beam is busy: sprite evaluation has the bus.
+    pub(super) fn oam_bus(&self) -> Option<u8> {
+        let dot = self.done - self.line_start;
+        (self.beam_is_busy() && (1..=64).contains(&dot)).then_some(0xFF)
+    }
+
+    /// The state's position is set: which line the beam is in.
+    pub(super) fn place_beam(&mut self, cycle: u64) {
+        self.done = access_dot(cycle);
+        if (POST_RENDER_LINE..PRE_RENDER_LINE).contains(&self.line) {
+            self.line_start = self.frame_start + u64::from(POST_RENDER_LINE * DOTS_PER_LINE);
+            self.line = POST_RENDER_LINE;
+        }
+    }
+}

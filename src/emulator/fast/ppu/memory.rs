@@ -1,0 +1,59 @@
+//! Pattern tables and name tables at PPU $0000-$3EFF.
+
+use std::sync::Arc;
+
+use crate::emulator::cart::{Cartridge, Mirroring};
+
+pub(in super::super) struct VideoMemory {
+    cart: Arc<Cartridge>,
+    /// Empty where patterns are ROM.
+    pub chr_ram: Box<[u8]>,
+    pub vram: Box<[u8]>,
+    /// Where the name tables at $2000, $2400, $2800 and $2C00 are in `vram`.
+    tables: [u16; 4],
+}
+
+impl VideoMemory {
+    pub(super) fn new(cart: &Arc<Cartridge>) -> Self {
+        Self {
+            cart: Arc::clone(cart),
+            chr_ram: vec![0; cart.chr_ram_bytes()].into(),
+            vram: vec![0; cart.vram_bytes()].into(),
+            tables: match cart.mirroring() {
+                Mirroring::Horizontal => [0, 0, 0x400, 0x400],
+                Mirroring::Vertical => [0, 0x400, 0, 0x400],
+                Mirroring::FourScreen => [0, 0x400, 0x800, 0xC00],
+            },
+        }
+    }
+
+    /// A byte of a pattern table, $0000-$1FFF.
+    #[inline]
+    pub(super) fn pattern(&self, address: u16) -> u8 {
+        let patterns = if self.chr_ram.is_empty() { self.cart.chr() } else { &self.chr_ram };
+        patterns.get(usize::from(address & 0x1FFF)).copied().unwrap_or(0)
+    }
+
+    fn table_index(&self, address: u16) -> usize {
+        usize::from(self.tables[usize::from(address >> 10 & 3)] + (address & 0x03FF))
+    }
+
+    /// A byte of a name table, $2000-$2FFF and its mirror.
+    #[inline]
+    pub(super) fn name(&self, address: u16) -> u8 {
+        self.vram[self.table_index(address)]
+    }
+
+    pub(super) fn read(&self, address: u16) -> u8 {
+        if address & 0x2000 == 0 { self.pattern(address) } else { self.name(address) }
+    }
+
+    pub(super) fn write(&mut self, address: u16, value: u8) {
+        if address & 0x2000 != 0 {
+            let at = self.table_index(address);
+            self.vram[at] = value;
+        } else if let Some(byte) = self.chr_ram.get_mut(usize::from(address & 0x1FFF)) {
+            *byte = value;
+        }
+    }
+}

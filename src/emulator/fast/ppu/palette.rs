@@ -1,0 +1,54 @@
+//! Palette RAM at PPU $3F00-$3F1F: four background palettes, four sprite palettes. Each fourth entry of the
+//! sprites' half is the background's.
+
+#[derive(Clone)]
+pub(in super::super) struct PaletteRam {
+    pub bytes: [u8; 32],
+}
+
+impl Default for PaletteRam {
+    /// Black, $0F: no game may count on anything.
+    fn default() -> Self {
+        Self { bytes: [0x0F; 32] }
+    }
+}
+
+fn index(address: u16) -> usize {
+    let entry = usize::from(address & 0x1F);
+    if entry & 0x13 == 0x10 { entry & 0x0F } else { entry }
+}
+
+impl PaletteRam {
+    pub(super) fn read(&self, address: u16) -> u8 {
+        self.bytes[index(address)]
+    }
+
+    /// Six bits; the mirrored entries are kept equal, so that `bytes` reads as the hardware does.
+    pub(super) fn write(&mut self, address: u16, value: u8) {
+        let entry = index(address);
+        self.bytes[entry] = value & 0x3F;
+        if entry & 3 == 0 {
+            self.bytes[entry ^ 0x10] = value & 0x3F;
+        }
+    }
+
+    /// The colours on the screen by pixel value: 0-15 background, 16-31 sprites; transparent ones are the
+    /// backdrop. `and` is $30 for grey scale, else $3F.
+    pub(super) fn colours(&self, and: u8) -> [u8; 32] {
+        std::array::from_fn(|pixel| self.bytes[if pixel & 3 == 0 { 0 } else { pixel }] & and)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PaletteRam;
+
+    #[test]
+    fn backdrops_of_sprites_are_the_backgrounds() {
+        let mut palette = PaletteRam::default();
+        palette.write(0x3F10, 0x21);
+        palette.write(0x3F04, 0xFF);
+        assert_eq!([0x3F00, 0x3F10, 0x3F14, 0x3F24].map(|at| palette.read(at)), [0x21, 0x21, 0x3F, 0x3F]);
+        assert_eq!(palette.colours(0x30)[4], 0x20);
+    }
+}

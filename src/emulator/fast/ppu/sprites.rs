@@ -1,0 +1,177 @@
+//! Sprite evaluation as far as the flags need it: sprite 0 hit and overflow (nesdev wiki, "PPU sprite evaluation",
+//! "PPU OAM").
+
+use super::beam::{Beam, right_of};
+use super::memory::VideoMemory;
+use super::timeline::access_dot;
+use super::{NEVER, Ppu, UNKNOWN, ctrl, mask};
+use crate::emulator::nes::timing::{DOTS_PER_LINE, POST_RENDER_LINE};
+
+/// Sprites that a line can have.
+pub(super) const SPRITES_PER_LINE: usize = 8;
+/// The dot at which evaluation looks at the first sprite.
+const EVALUATION_DOT: u64 = 65;
+/// A sprite that is in the line takes eight dots of evaluation, another two.
+const COPY_DOTS: u64 = 8;
+const LOOK_DOTS: u64 = 2;
+
+const FLIP_X: u8 = 0x40;
+const FLIP_Y: u8 = 0x80;
+
+/// A sprite's row in a line, its left pixel in bit 7 of both planes.
+#[derive(Clone, Copy, Default)]
+pub(super) struct SpriteRow {
+    pub x: u8,
+    pub low: u8,
+    pub high: u8,
+    pub attributes: u8,
+}
+
+/// Sprite 0 in a line: nowhere, or its opaque pixels.
+#[derive(Clone, Copy, Default)]
+pub(super) struct SpriteZero {
+    x: u8,
+    opaque: u8,
+}
+
+impl SpriteZero {
+    /// The pixels that may hit: not in a clipped left column, not in column 255.
+    fn able(self, beam: &Beam) -> u8 {
+        let both_left = mask::BACKGROUND_LEFT | mask::SPRITES_LEFT;
+        let mut able = self.opaque;
+        if self.x < 8 && beam.mask & both_left != both_left {
+            able &= 0xFF_u8.checked_shr(u32::from(8 - self.x)).unwrap_or(0);
+        }
+        if self.x >= 248 {
+            able &= !(0xFF >> (255 - self.x));
+        }
+        able
+    }
+
+    /// Whether it has an opaque pixel at column `x`.
+    pub(super) fn covers(self, x: u32, beam: &Beam) -> bool {
+        let into = x.wrapping_sub(u32::from(self.x));
+        into < 8 && self.able(beam) & (0x80 >> into) != 0
+    }
+
+    /// The first column of a plain line in which it meets the background.
+    pub(super) fn meets(self, beam: &Beam, memory: &VideoMemory) -> Option<u8> {
+        let able = self.able(beam);
+        if able == 0 {
+            return None;
+        }
+        let across = u16::from(self.x) + u16::from(beam.fine_x);
+        let mut v = beam.first_tile();
+        for _ in 0..across / 8 {
+            v = right_of(v);
+        }
+        let opaque = |v: u16| {
+            let row = beam.tile_row(memory, v);
+            u16::from(row.low | row.high)
+        };
+        let background = opaque(v) << 8 | opaque(right_of(v));
+        let met = (background << (across % 8) >> 8) as u8 & able;
+        (met != 0).then(|| self.x + met.leading_zeros() as u8)
+    }
+}
+
+impl Ppu {
+    fn sprite_height(&self) -> u32 {
+        if self.beam.ctrl & ctrl::TALL_SPRITES == 0 { 8 } else { 16 }
+    }
+
+    /// Sprite `n`'s row in `line`, which it must touch.
+    pub(super) fn sprite_row(&self, n: usize, line: u32) -> SpriteRow {
+        let [y, tile, attributes, x] = std::array::from_fn(|part| self.oam[4 * n + part]);
+        let height = self.sprite_height();
+        let down = line - 1 - u32::from(y);
+        let row = if attributes & FLIP_Y == 0 { down } else { height - 1 - down } as u16;
+        let pattern = if height == 8 {
+            u16::from(self.beam.ctrl & ctrl::SPRITE_TABLE) << 9 | u16::from(tile) << 4 | row
+        } else {
+            u16::from(tile & 1) << 12 | u16::from(tile & 0xFE) << 4 | (row & 8) << 1 | row & 7
+        };
+        let flip = |plane: u8| if attributes & FLIP_X == 0 { plane } else { plane.reverse_bits() };
+        let plane = |at: u16| flip(self.memory.pattern(at));
+        SpriteRow { x, low: plane(pattern), high: plane(pattern + 8), attributes }
+    }
+
+    /// Whether a sprite with this Y touches `line` (which is one below its Y at first).
+    pub(super) fn touches(&self, y: u8, line: u32) -> bool {
+        line >= 1 && (line - 1).wrapping_sub(u32::from(y)) < self.sprite_height()
+    }
+
+    /// Sprite 0 in `line`.
+    pub(super) fn sprite_zero(&self, line: u32) -> SpriteZero {
+        if !self.touches(self.oam[0], line) {
+            return SpriteZero::default();
+        }
+        let row = self.sprite_row(0, line);
+        SpriteZero { x: row.x, opaque: row.low | row.high }
+    }
+
+    /// Before sprites, their size or rendering change in `cycle`.
+    pub(super) fn sprites_change(&mut self, cycle: u64) {
+        let dot = access_dot(cycle);
+        self.settle_overflow(dot);
+        if self.line != POST_RENDER_LINE {
+            self.overflow_at = UNKNOWN;
+            self.overflow_from = dot + 1;
+        }
+    }
+
+    /// Brings the overflow flag up to `dot`.
+    pub(super) fn settle_overflow(&mut self, dot: u64) {
+        if self.overflow || dot < self.frame_start {
+            return;
+        }
+        if self.overflow_at == UNKNOWN {
+            self.overflow_at = if self.rendering() { self.foretell_overflow() } else { NEVER };
+        }
+        self.overflow = self.overflow_at <= dot;
+    }
+
+    /// The first dot from `overflow_from` on at which evaluation finds a ninth sprite.
+    fn foretell_overflow(&self) -> u64 {
+        // Each sprite counts one up at its first line and one down behind its last.
+        let mut changes = [0_i8; 256 + 16];
+        let height = self.sprite_height() as usize;
+        for sprite in self.oam.chunks_exact(4) {
+            changes[usize::from(sprite[0])] += 1;
+            changes[usize::from(sprite[0]) + height] -= 1;
+        }
+        let mut count = 0;
+        for (line, change) in (0..POST_RENDER_LINE).zip(changes) {
+            count += change;
+            if usize::from(count.unsigned_abs()) < SPRITES_PER_LINE {
+                continue;
+            }
+            let line_start = self.frame_start + u64::from(line * DOTS_PER_LINE);
+            if let Some(dot) = self.evaluation_overflow(line)
+                && line_start + dot >= self.overflow_from
+            {
+                return line_start + dot;
+            }
+        }
+        NEVER
+    }
+
+    /// The dot of `line` at which its evaluation for the next line sets the flag. After eight sprites the hardware
+    /// forgets to go back to the Y byte when a sprite is not in the line, and walks through OAM diagonally.
+    fn evaluation_overflow(&self, line: u32) -> Option<u64> {
+        let in_line = |y: u8| self.touches(y, line + 1);
+        let mut dot = EVALUATION_DOT;
+        let mut found = 0;
+        let mut sprite = 0;
+        while sprite < 64 && found < SPRITES_PER_LINE {
+            let here = in_line(self.oam[4 * sprite]);
+            found += usize::from(here);
+            dot += if here { COPY_DOTS } else { LOOK_DOTS };
+            sprite += 1;
+        }
+        (sprite..64).enumerate().find(|&(m, n)| in_line(self.oam[4 * n + m % 4])).map(|(m, _)| {
+            // The flag appears in the second dot of the look.
+            dot + LOOK_DOTS * m as u64 + 1
+        })
+    }
+}

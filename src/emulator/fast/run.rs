@@ -1,0 +1,56 @@
+//! The event loop of a frame: let the CPU run to the next deadline, look at interrupts, again.
+
+use super::bus::Bus;
+use super::cpu::Cpu;
+use super::interp::Core;
+
+/// Runs from this boundary to the first one at or after the next start of line 240.
+pub(super) fn run_frame(cpu: &mut Cpu, bus: &mut Bus) {
+    loop {
+        let (stop, last) = bus.ppu.stop_cycle(bus.cycles);
+        run_until(cpu, bus, stop);
+        if last {
+            break;
+        }
+    }
+}
+
+/// Runs whole instructions until `stop` is reached.
+fn run_until(cpu: &mut Cpu, bus: &mut Bus, stop: u64) {
+    while bus.cycles < stop {
+        if cpu.jammed {
+            hang(bus, stop);
+        } else if bus.dma_is_near() {
+            turn::<true>(cpu, bus, stop);
+        } else {
+            turn::<false>(cpu, bus, stop);
+        }
+    }
+}
+
+/// Takes the interrupt that was polled, or runs instructions up to the deadline; next to a DMA one at a time.
+fn turn<const EXACT: bool>(cpu: &mut Cpu, bus: &mut Bus, stop: u64) {
+    let interrupt = bus.poll(cpu.i);
+    bus.deadline = if EXACT { 0 } else { bus.next_deadline(cpu.i, stop) };
+    let mut core = Core::<EXACT> { cpu: *cpu, bus };
+    match interrupt {
+        Some(kind) => core.interrupt(kind),
+        None => core.run(),
+    }
+    *cpu = core.cpu;
+}
+
+/// A jammed CPU reads on and on; DMA still gets the bus.
+fn hang(bus: &mut Bus, stop: u64) {
+    const STUCK_AT: u16 = 0xFFFF;
+    while bus.cycles < stop {
+        bus.cycles = bus.cycles.max(bus.apu.dma_at().min(stop - 1));
+        bus.read::<true>(STUCK_AT);
+    }
+}
+
+/// Runs one instruction or interrupt sequence.
+pub(super) fn step(cpu: &mut Cpu, bus: &mut Bus) {
+    run_until(cpu, bus, bus.cycles + 1);
+    bus.ppu.begin_frame(false);
+}

@@ -4,8 +4,8 @@
 mod buttons;
 pub mod codec;
 pub mod fceumm;
-pub mod palette;
 pub mod opcodes;
+pub mod palette;
 pub mod plain;
 pub mod state;
 pub mod timing;

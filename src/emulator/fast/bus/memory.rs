@@ -83,10 +83,9 @@ impl WorkRam {
     /// Takes over what `export` gave.
     pub(in super::super) fn import(&mut self, bytes: Option<&[u8]>, fill: u8) {
         match (bytes, &mut *self) {
-            (_, Self::Absent) => {}
-            (Some(bytes), _) => self.own().copy_from_slice(bytes),
+            (Some(bytes), Self::Untouched(_) | Self::Owned(_)) => self.own().copy_from_slice(bytes),
             (None, Self::Owned(owned)) => owned.fill(fill),
-            (None, Self::Untouched(_)) => {}
+            _ => {}
         }
     }
 }

@@ -28,7 +28,7 @@ impl Units {
 
 impl SpriteRow {
     /// Its pixel at column `x`, 0-3; 0 is transparent.
-    fn pixel(&self, x: u32) -> u8 {
+    fn pixel(self, x: u32) -> u8 {
         let into = x.wrapping_sub(u32::from(self.x));
         if into > 7 {
             return 0;
@@ -37,7 +37,7 @@ impl SpriteRow {
     }
 
     /// The colour of that pixel.
-    fn colour(&self, pixel: u8) -> u8 {
+    fn colour(self, pixel: u8) -> u8 {
         0x10 | (self.attributes & 3) << 2 | pixel
     }
 }

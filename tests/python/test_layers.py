@@ -34,7 +34,7 @@ UNSAFE_ROOMS = ("emulator/fast/jit", "emulator/fast/render/simd", "vec_env/obser
 LAYERS: list[set[str]] = [
     {"model", "errors", "processes", "outcome"},
     {"stats", "decide", "legacy", "sources", "host", "config", "root", "artefacts", "glance"},
-    {"measure", "plan", "ledger", "report", "checks", "simulate"},
+    {"measure", "plan", "ledger", "report", "checks", "simulate", "verify"},
     {"round", "pipeline"},
     {"cli"},
     {"__main__"},

@@ -91,15 +91,16 @@ def blocks_of(
     """The pair's block sequence in ledger order, dropped ones included.
 
     unit: blocks and processes are samples of different noise and do not mix. before: an attempt's id; only
-    attempts that started earlier count.
+    blocks that were in the ledger when it started count.
     """
+    this = attempts.get(before) if before is not None else None
+    until = None if this is None else this.started_seq
     found: list[tuple[int, Block]] = []
     for attempt in attempts.values():
-        if attempt.id == before:
-            break
         if attempt.plan.pair == pair and attempt.plan.unit == unit and is_evidence(attempt):
             found += zip(attempt.block_seqs, attempt.blocks, strict=True)
-    return [block for _, block in sorted(found, key=lambda item: item[0])]
+    ordered = sorted(found, key=lambda item: item[0])
+    return [block for seq, block in ordered if until is None or seq < until]
 
 
 def verdict_of(

@@ -1,0 +1,215 @@
+"""verify: what the writer records holds, and whatever a forger changes is found, also with a chain hashed
+anew.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from ledger_runs import a_block, a_plan, forge, record
+
+from cartlab.decide import decide
+from cartlab.ledger import Ledger
+from cartlab.model import TIERS, Evidence, Validity
+from cartlab.verify import verify_events, verify_root
+from cartlab.verify.derive import Derived, status_of
+
+
+def noise(seed: int, gain: float, n: int, sd: float = 0.01) -> list[float]:
+    return [float(v) for v in np.random.default_rng(seed).normal(gain, sd, n)]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A ledger with a run of every kind."""
+    ledger = Ledger.open(tmp_path)
+    ledger.init()
+    record(ledger, a_plan("cal", "calibrate", "main", "main"), noise(1, 0.0, 24), relink_floor=0.004)
+    floor = {"floor": 1.004, "floor_known": True}
+    record(ledger, a_plan("s1", "screen", **floor), noise(2, 0.05, 6))
+    record(ledger, a_plan("a1", "accept", **floor), noise(3, 0.05, 48))
+    record(ledger, a_plan("a2", "accept", cand="slow", **floor), noise(4, -0.02, 48))
+    mixed = [
+        a_block(i, y, "busy: steal 20 %" if i in (2, 5) else None) for i, y in enumerate(noise(5, 0.02, 20))
+    ]
+    record(ledger, a_plan("a3", "accept", cand="other", **floor), mixed)
+    record(ledger, a_plan("a4", "accept", cand="other", **floor), noise(6, 0.02, 28))
+    record(ledger, a_plan("n1", "accept", cand="other", recorded=False, **floor), noise(7, 0.5, 10))
+    record(ledger, a_plan("f1", "accept-stack", cand="stack", forced=True, approval="alone", **floor), mixed)
+    record(ledger, a_plan("g1", "accept", cand="g", design="groupseq", **floor), noise(8, 0.05, 24))
+    record(ledger, a_plan("b1", "accept", cand="bad", **floor), [], Validity("behaviour_changed", "frame 3"))
+    ledger.append("attempt_started", "k1", a_plan("k1", cand="killed", **floor).to_json())
+    ledger.append("block", "k1", a_block(0, 0.1).to_json())
+    ledger.close_abandoned()
+    ledger.note("scratchpad.md", "a lesson")
+    ledger.project()
+    return tmp_path
+
+
+def test_what_the_writer_recorded_holds(root: Path) -> None:
+    report = verify_root(root)
+    assert report.findings == []
+    assert report.holds
+    assert report.decisions == 10
+    assert report.blocks > 80
+    assert report.tip == Ledger.open(root).tip[1]
+    statuses = {e["body"]["status"] for e in Ledger.open(root).events() if e["type"] == "decision"}
+    assert {"baseline", "triage_promote", "keep", "discard", "behaviour_changed"} <= statuses
+
+
+def body_of(events: list[dict[str, Any]], attempt: str, kind: str, at: int = 0) -> dict[str, Any]:
+    body: dict[str, Any] = [e for e in events if e["attempt"] == attempt and e["type"] == kind][at]["body"]
+    return body
+
+
+FORGERIES: dict[str, tuple[Callable[[list[dict[str, Any]]], Any], str]] = {
+    "a status": (lambda ev: body_of(ev, "a2", "decision").update(status="keep"), "rules give discard"),
+    "a bound": (lambda ev: body_of(ev, "a1", "decision")["evidence"].update(lcb=1.09), "lcb: stated 1.09"),
+    "an estimate": (lambda ev: body_of(ev, "a1", "decision")["evidence"].update(hl=1.09), "hl: stated"),
+    "an e-value": (
+        lambda ev: body_of(ev, "a1", "decision")["evidence"].update(e_value=1e9),
+        "e_value: stated",
+    ),
+    "a block value": (lambda ev: body_of(ev, "a1", "block").update(y=0.2), "y is"),
+    "slices": (lambda ev: body_of(ev, "a2", "block", 2).update(cand_ns=[1000, 1000]), "y is"),
+    "a drop": (lambda ev: body_of(ev, "a4", "block").update(dropped="busy: x"), "used: stated"),
+    "an undone drop": (lambda ev: body_of(ev, "a3", "block", 2).update(dropped=None), "used: stated"),
+    "a missing block": (
+        lambda ev: [
+            e for e in ev if not (e["attempt"] == "a2" and e["type"] == "block" and e["body"]["index"] == 4)
+        ],
+        "expected block 4",
+    ),
+    "a block of nobody": (
+        lambda ev: [e for e in ev if e["type"] != "attempt_started" or e["attempt"] != "s1"],
+        "never",
+    ),
+    "a late block": (
+        lambda ev: [*ev, {**ev[-1], "type": "block", "attempt": "a1", "body": a_block(9, 0.1).to_json()}],
+        "after the attempt's end",
+    ),
+    "recording": (lambda ev: body_of(ev, "n1", "attempt_started").update(recorded=True), "being recorded"),
+    "the checks": (
+        lambda ev: body_of(ev, "a1", "decision")["validity"].update(checks="not_run"),
+        "inconclusive",
+    ),
+    "the floor": (
+        lambda ev: body_of(ev, "a1", "attempt_started").update(floor=1.0),
+        "calibration says 1.004",
+    ),
+    "alpha": (lambda ev: body_of(ev, "a1", "attempt_started").update(alpha=0.2), "alpha 0.2 cannot keep"),
+    "the waiver": (lambda ev: body_of(ev, "f1", "attempt_started").update(approval=None), "approval"),
+    "the end": (lambda ev: body_of(ev, "a2", "attempt_finished").update(status="keep"), "decided discard"),
+    "an end without decision": (
+        lambda ev: body_of(ev, "k1", "attempt_finished").update(status="keep"),
+        "without a",
+    ),
+    "a raised verdict": (
+        lambda ev: [
+            *ev,
+            {**ev[-1], "type": "decision", "attempt": "a2", "body": {"status": "keep", "override": True}},
+        ],
+        "only lower",
+    ),
+    "the coin": (lambda ev: body_of(ev, "a1", "block").update(coin=2), "coin"),
+    "the order": (lambda ev: body_of(ev, "a1", "block").update(order="BBBB"), "order"),
+    "the evidence": (lambda ev: body_of(ev, "a1", "decision").update(evidence=None), "no evidence stated"),
+    "another tree": (
+        lambda ev: body_of(ev, "s1", "attempt_started")["base"].update(tree="0" * 40),
+        "used: stated",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forgery_is_found_although_the_chain_was_hashed_anew(root: Path, name: str) -> None:
+    change, words = FORGERIES[name]
+    before = (root / "events.jsonl").read_bytes()
+    forge(root, lambda events: r if isinstance(r := change(events), list) else None)
+    assert (root / "events.jsonl").read_bytes() != before
+    findings = verify_events((root / "events.jsonl").read_bytes()).findings
+    assert any(words in finding.what for finding in findings), findings
+
+
+def test_a_forger_who_forgets_the_hash_is_named_by_line(root: Path) -> None:
+    lines = (root / "events.jsonl").read_bytes().split(b"\n")
+    lines[4] = lines[4].replace(b'"coin":', b'"coin" :')
+    lines.insert(7, lines[6])
+    found = verify_events(b"\n".join(lines)).findings
+    assert [f.line for f in found if "canonical" in f.what] == [5]
+    assert any(f.line == 8 and "follows" in f.what for f in found)
+
+
+def test_a_torn_line_and_a_key_that_stands_twice_are_named(root: Path) -> None:
+    data = (root / "events.jsonl").read_bytes()
+    assert [f.what for f in verify_events(data[:-5]).findings] == ["a torn last line"]
+    twice = data.replace(b'{"attempt":', b'{"attempt":null,"attempt":', 1)
+    assert any(f.line == 1 and "twice" in f.what for f in verify_events(twice).findings)
+
+
+def test_a_raw_file_or_a_row_that_differs_from_the_ledger_is_found(root: Path) -> None:
+    event = next(e for e in Ledger.open(root).events() if e["type"] == "block" and e["attempt"] == "a1")
+    raw = root / "benchmarks" / "runs" / "a1" / "raw"
+    raw.mkdir(parents=True)
+    (raw / "block-00.json").write_text(json.dumps(event["body"]))
+    assert verify_root(root).holds
+    (raw / "block-00.json").write_text(json.dumps({**event["body"], "y": 0.5}))
+    table = root / "results.tsv"
+    table.write_text(table.read_text().replace("\tdiscard\tdiscard\t", "\tkeep\tkeep\t"))
+    what = [f.what for f in verify_root(root).findings]
+    assert any("raw/block-00.json" in w for w in what)
+    assert any("results.tsv says keep" in w for w in what)
+
+
+def test_reading_for_verify_changes_no_byte(root: Path) -> None:
+    before = {p: p.read_bytes() for p in root.rglob("*") if p.is_file()}
+    verify_root(root)
+    assert {p: p.read_bytes() for p in root.rglob("*") if p.is_file()} == before
+
+
+def test_the_second_writing_of_the_rules_agrees_with_decide_everywhere() -> None:
+    bounds = (None, 0.97, 1.005, 1.01, 1.02, 1.03, 1.05)
+    seen = set()
+    cases = itertools.product(
+        TIERS, bounds, bounds, (None, 0.99, 1.004, 1.02), (1.0, 1.02, 1.04), (False, True), (0, 4)
+    )
+    for tier, lcb, ucb, hl, floor, ended, dropped in cases:
+        for used, faster, checks, forced in (
+            (12, 12, "passed", False),
+            (12, 3, "not_run", True),
+            (0, 0, "passed", False),
+        ):
+            for problem in (None, "crashed"):
+                found = Derived(used, 0, dropped, hl if used else None, lcb, ucb, 1.0, faster)
+                stated = Evidence(
+                    used, dropped, 0, found.hl, lcb, ucb, 1.0, max(1.01, floor), floor, 0.01, faster
+                )
+                validity = Validity(problem, "why", forced, checks)
+                one = decide(tier, stated, validity, ended).status
+                assert one == status_of(tier, found, validity.to_json(), ended, floor)
+                seen.add(one)
+    assert len(seen) >= 10
+
+
+def test_verify_shares_nothing_with_the_writer_but_the_process_and_its_twin_design() -> None:
+    import ast
+
+    import cartlab.verify
+
+    allowed = {"cartlab.verify", "cartlab.stats.betting", "cartlab.stats.groupseq"}
+    folder = Path(cartlab.verify.__file__).parent
+    for path in folder.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            for name in names:
+                if name.startswith("cartlab"):
+                    assert any(name == a or name.startswith(a + ".") for a in allowed), (
+                        f"{path.name} imports {name}"
+                    )

@@ -23,12 +23,18 @@ TERM_GRACE_S = 1.0
 _POLL_S = 0.01
 
 
-def waited_ns(pid: int) -> int:
-    """How long the main thread of `pid` has been runnable without a processor, as the kernel counts it (0
-    where it does not tell).
+def waited_ns(pid: int | None = None) -> int:
+    """How long all threads of `pid`, or the calling thread, were runnable without a processor, as the kernel
+    counts it (0 where it does not tell).
     """
+    if pid is None:
+        return _run_delay(Path("/proc/thread-self"))
+    return sum(_run_delay(task) for task in Path(f"/proc/{pid}/task").glob("*"))
+
+
+def _run_delay(task: Path) -> int:
     try:
-        return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_bytes().split()[1])
+        return int((task / "schedstat").read_bytes().split()[1])
     except (OSError, IndexError, ValueError):
         return 0
 

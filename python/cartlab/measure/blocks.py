@@ -17,10 +17,10 @@ from typing import Any
 
 from cartlab.errors import BehaviourChanged, MetricError, Tampered, UsageError
 from cartlab.measure import schedule
-from cartlab.measure.worker import Worker
+from cartlab.measure.worker import BASELINE, Worker
 from cartlab.model import Block, Build, Plan
 
-NAMES = {"base": "baseline", "cand": "candidate"}
+NAMES = {"base": BASELINE, "cand": "candidate"}
 WARM_SLICES = 4
 MAX_STEPS = 1_000_000
 

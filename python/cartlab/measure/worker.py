@@ -23,7 +23,14 @@ from pathlib import Path
 from typing import Any
 
 from cartlab import processes
-from cartlab.errors import BadInput, Tampered, WorkerCrashed, WorkerTimeout
+from cartlab.errors import (
+    BadInput,
+    BehaviourChanged,
+    CartlabError,
+    Tampered,
+    WorkerCrashed,
+    WorkerTimeout,
+)
 from cartlab.model import Build, Workload
 
 SERVER = Path(__file__).resolve().parent.parent / "slice_server.py"
@@ -38,6 +45,7 @@ LIMITS_S: Mapping[str, float] = {
     "close": 10.0,
 }
 
+BASELINE = "baseline"
 _PASSED_ON = ("PATH", "LANG", "LD_LIBRARY_PATH", "SYSTEMROOT")
 _ALLOCATOR = {
     "MALLOC_MMAP_THRESHOLD_": "1073741824",
@@ -113,7 +121,7 @@ class Worker:
         return int(answer["ns"]), int(answer["cpu_ns"])
 
     def _waited(self) -> int:
-        return processes.waited_ns(os.getpid()) + processes.waited_ns(self.pid)
+        return processes.waited_ns() + processes.waited_ns(self.pid)
 
     def ask(self, op: str, **fields: Any) -> dict[str, Any]:
         """One request and its answer. Raises WorkerTimeout, WorkerCrashed, or BadInput for a refused
@@ -144,8 +152,7 @@ class Worker:
         if not isinstance(answer, dict):
             raise WorkerCrashed(f"the {self.side}'s worker must answer {op} in JSON; found {line[:80]!r}")
         if "error" in answer:
-            failed = BadInput if answer.get("bad_input") else WorkerCrashed
-            raise failed(
+            raise self._failure(answer)(
                 f"the {self.side}'s worker failed in {op}: {answer['error']}",
                 details={
                     "side": self.side,
@@ -155,6 +162,13 @@ class Worker:
                 },
             )
         return answer
+
+    def _failure(self, answer: dict[str, Any]) -> type[CartlabError]:
+        # The baseline opens first where work is compared: what it takes and the candidate refuses is a
+        # change.
+        if not answer.get("bad_input"):
+            return WorkerCrashed
+        return BadInput if self.side == BASELINE else BehaviourChanged
 
     def close(self) -> int:
         """Ask the worker to end; returns how many processes it left behind (they are killed)."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cartlab.errors import BadInput, UsageError
+from cartlab.host import usable_cpus
 from cartlab.model import Workload
 from cartlab.pipeline.request import Runner
 from cartlab.root import read_dotenv
@@ -27,6 +28,9 @@ LEVELS = ("", "stable", "experimental", "contrib")
 def workload_of(config: Any, repo: Path, runner: Runner, environ: Mapping[str, str]) -> tuple[Workload, str]:
     """The workload with its cartridge, and the first line that a command prints about it."""
     chosen: Workload = config.workload(runner.workload)
+    if chosen.params.get("num_threads") == 0:
+        # Pinned, so that it enters the hash: by default as many as this process may use.
+        chosen = config.workload(runner.workload, {"num_threads": usable_cpus()})
     if "game" not in chosen.params:
         given = [flag for flag in ("rom_path", "game", "state_dir") if getattr(runner, flag)]
         if given:
@@ -45,7 +49,7 @@ def workload_of(config: Any, repo: Path, runner: Runner, environ: Mapping[str, s
         )
     if runner.state_dir or source != "bundled":
         params |= {"state_dir": str(states), "state_sha256": _states_digest(states)}
-    plain = config.workload(runner.workload, params)
+    plain = config.workload(runner.workload, {**chosen.params, **params})
     return (
         plain,
         f"rom: {source} {game}, sha256 {params['rom_sha256']}, workload {plain.name} {plain.hash[:12]}",

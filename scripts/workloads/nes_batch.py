@@ -1,0 +1,253 @@
+"""The canonical workload: rollcart's vector environment under a frozen stochastic policy, for cartlab's
+slice server.
+
+Contract: MEASUREMENT.md section 2 and the adapter's recipe in cartlab/slice_server.py. It imports the
+standard library, numpy and the rollcart of the build under test, and belongs to the controller: a candidate
+is driven by the controller's copy. Sizes, game and options are the workload's params in autoresearch.toml;
+the policy is the table in nes_batch_policy.json beside this file: the next action of a lane depends on its
+action now and on a number that is drawn for this lane and step alone.
+
+Before the first slice all lanes play until they differ and at least one episode has ended, so that work
+which is shared between equal lanes gains nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+POLICY = Path(__file__).with_name("nes_batch_policy.json")
+PREROLL_STEPS = 64
+# Params that NesVectorEnv takes as they are.
+OPTIONS = (
+    "num_envs", "engine", "frame_skip", "frame_stack", "maxpool", "obs", "grayscale", "crop", "crop_mode",
+    "resize", "resize_algorithm", "layout", "players", "max_episode_steps", "autoreset_mode",
+    "noop_reset_max", "sticky_action_prob", "reward_clip", "info_keys", "copy",
+)  # fmt: skip
+
+
+class BadWorkload(Exception):
+    """Params that no build can run."""
+
+
+def use_controllers_game(params: dict[str, Any]) -> None:
+    """Make rollcart find the game's files where the controller found the ROM, not in the build under test."""
+    rom = params.get("rom_path")
+    if rom and (Path(rom).parent / "data.json").is_file():
+        os.environ["RETRO_DATA_PATH"] = str(Path(rom).parent.parent)
+    if rom and params.get("rom_sha256") not in (None, hashlib.sha256(Path(rom).read_bytes()).hexdigest()):
+        raise BadWorkload(f"the ROM must have sha256 {params['rom_sha256']}; {rom} is another file now")
+
+
+def states_of(params: dict[str, Any]) -> list[str] | None:
+    """The states in which lanes begin: those of `state_dir`, else the named ones, else the game's default."""
+    if params.get("state_dir"):
+        found = sorted(str(path) for path in Path(params["state_dir"]).glob("*.state"))
+        return found or None
+    return list(params.get("states", ())) or None
+
+
+class Policy:
+    """The frozen table and its random numbers: PCG64's raw output, the same on every numpy."""
+
+    def __init__(self, lanes: int, seed: int) -> None:
+        table = json.loads(POLICY.read_text())
+        self.actions = table["actions"]
+        self._first = np.cumsum(table["start"])[:-1]
+        self._next = np.cumsum(table["next"], axis=1)[:, :-1]
+        self._bits = np.random.PCG64(seed)
+        self._lanes = lanes
+        self._now = (self._first[None, :] < self._uniform(1)[0][:, None]).sum(axis=1)
+
+    def _uniform(self, steps: int) -> np.ndarray:
+        raw = self._bits.random_raw(steps * self._lanes) >> np.uint64(11)
+        return (raw * 2.0**-53).reshape(steps, self._lanes)
+
+    def draw(self, steps: int) -> np.ndarray:
+        """int64[steps, lanes]: the actions of the next steps."""
+        out = np.empty((steps, self._lanes), np.int64)
+        for row, numbers in zip(out, self._uniform(steps), strict=True):
+            self._now = (self._next[self._now] < numbers[:, None]).sum(axis=1)
+            row[:] = self._now
+        return out
+
+
+class Session:
+    """One environment of the build under test."""
+
+    def __init__(self, params: dict[str, Any], seed: int, layout_seed: int | None) -> None:
+        import rollcart
+
+        self.native = rollcart._native.__file__
+        self._rollcart = rollcart
+        self._params = params
+        self._seed = seed
+        self._layout_seed = layout_seed
+        self.env = self._make(params["num_envs"], states_of(params))
+        self.lanes = self.env.num_envs
+        self._policy = Policy(self.lanes, seed)
+        self._first = self.env.reset(seed=seed)
+        self._actions = self._policy.draw(0)
+        self._kept: list[Any] = []
+        self._is_spread = False
+
+    def _make(self, lanes: int, states: list[str] | None) -> Any:
+        options = {key: self._params[key] for key in OPTIONS if key in self._params}
+        options["num_envs"] = lanes
+        options["num_threads"] = self._params.get("num_threads") or None
+        options["rom_path"] = self._params.get("rom_path")
+        options["state_catalog"] = states
+        options["actions"] = json.loads(POLICY.read_text())["actions"]
+        make = functools.partial(self._rollcart.NesVectorEnv, self._params["game"], **options)
+        if self._layout_seed is not None:
+            try:
+                return make(engine_options={"layout_seed": self._layout_seed})
+            except self._rollcart.errors.ConfigError:
+                # An engine that generates no code, or one from before the option.
+                self._layout_seed = None
+        return make()
+
+    def spread(self) -> None:
+        """Once, before anything is timed: play until every lane is somewhere else and an episode has ended;
+        resets are spread over the lanes.
+        """
+        if self._is_spread:
+            return
+        self._is_spread = True
+        limit = PREROLL_STEPS + int(self._params.get("max_episode_steps") or 0) + 2
+        ended = False
+        for step, actions in enumerate(self._policy.draw(limit)):
+            _, _, terminated, truncated, _ = self.env.step(actions)
+            ended = ended or bool(np.any(terminated) or np.any(truncated))
+            if step < PREROLL_STEPS and step % 4 == 3 and step // 4 < self.lanes:
+                self.env.reset(options={"reset_mask": np.arange(self.lanes) == step // 4})
+            if step >= PREROLL_STEPS and ended:
+                break
+        if len({row.tobytes() for row in self.env.ram()}) != self.lanes:
+            raise BadWorkload(
+                f"all {self.lanes} lanes must be in different states after warming up; some are equal"
+            )
+
+    # ------------------------------------------------------------------------------------ timed slices
+
+    def prepare(self, steps: int) -> None:
+        self.spread()
+        self._actions = self._policy.draw(steps)
+
+    def forget(self) -> None:
+        self._kept = []
+
+    def run(self) -> None:
+        step, keep = self.env.step, self._kept.append
+        for actions in self._actions:
+            keep(step(actions))
+
+    def results(self) -> list[Any]:
+        return [outcome[1:] for outcome in self._kept]
+
+    def observation(self, step: int) -> Any:
+        return self._kept[step][0]
+
+    def close(self) -> None:
+        self.env.close()
+
+    # ------------------------------------------------------------------------------------ equal work
+
+    def verify(self, steps: int) -> Iterator[tuple[str, Any]]:
+        yield from self._surface()
+        observation, infos = self._first
+        yield "reset: observation", observation
+        yield "reset: infos", infos
+        self.spread()
+        actions = self._policy.draw(steps)
+        yield from self._steps("step", self.env, actions[: steps // 2])
+        yield from self._masked_reset()
+        yield from self._saved_and_restored(actions[steps // 2 : steps // 2 + 20])
+        yield from self._steps("later step", self.env, actions[steps // 2 :])
+        for lane in (0, self.lanes // 2 + 1) if self.lanes > 2 else (0,):
+            yield from self._lane_alone(lane, actions[: steps // 4])
+
+    def _surface(self) -> Iterator[tuple[str, Any]]:
+        """Names, signatures, spaces and dtypes that a user can see."""
+        package, kind = self._rollcart, self._rollcart.NesVectorEnv
+        yield "surface: names of rollcart", sorted(name for name in vars(package) if not name.startswith("_"))
+        for name in sorted(name for name in dir(kind) if not name.startswith("_") or name == "__init__"):
+            member = inspect.getattr_static(kind, name)
+            text = str(inspect.signature(member)) if callable(member) else type(member).__name__
+            yield f"surface: NesVectorEnv.{name}", text
+        env = self.env
+        for name in ("single_observation_space", "observation_space", "single_action_space", "action_space"):
+            yield f"surface: {name}", repr(getattr(env, name))
+        yield "surface: metadata", {key: str(value) for key, value in env.metadata.items()}
+        yield "surface: start states", [str(name) for name in env.start_states]
+
+    def _steps(self, label: str, env: Any, actions: np.ndarray) -> Iterator[tuple[str, Any]]:
+        names = ("observation", "rewards", "terminations", "truncations", "infos")
+        for number, row in enumerate(actions):
+            for name, value in zip(names, env.step(row), strict=True):
+                yield f"{label} {number}: {name}", value
+        yield f"{label}: RAM after {len(actions)}", env.ram()
+
+    def _masked_reset(self) -> Iterator[tuple[str, Any]]:
+        mask = np.arange(self.lanes) % 3 == 1 if self.lanes > 1 else np.ones(1, bool)
+        seeds = [self._seed + 1000 + lane if lane % 2 else None for lane in range(self.lanes)]
+        observation, infos = self.env.reset(seed=seeds, options={"reset_mask": mask})
+        yield "masked reset: observation", observation
+        yield "masked reset: infos", infos
+
+    def _saved_and_restored(self, actions: np.ndarray) -> Iterator[tuple[str, Any]]:
+        """A state saved in mid-episode, played on, restored, and played on again: the same both times."""
+        saved = self.env.snapshot()
+        first = list(self._steps("after saving", self.env, actions))
+        yield from first
+        yield "restored: observation", self.env.restore(saved)
+        yield from self._steps("after restoring", self.env, actions)
+        self.env.restore(saved)
+
+    def _lane_alone(self, lane: int, actions: np.ndarray) -> Iterator[tuple[str, Any]]:
+        """One lane in a batch of its own beside the whole batch: is it the same to the byte?"""
+        state = self._state_of(lane)
+        alone = self._make(1, None if state is None else [state])
+        whole = self._make(self.lanes, states_of(self._params))
+        try:
+            one, _ = alone.reset(seed=self._seed + lane)
+            many, _ = whole.reset(seed=self._seed)
+            yield f"lane {lane} alone: reset", one
+            same = bool(np.array_equal(one[0], many[lane]))
+            for number, row in enumerate(actions):
+                one_step, many_step = alone.step(row[lane : lane + 1]), whole.step(row)
+                yield f"lane {lane} alone, step {number}", list(one_step)
+                pairs = zip(one_step[:4], many_step[:4], strict=True)
+                same = same and all(np.array_equal(mine[0], batch[lane]) for mine, batch in pairs)
+            yield f"lane {lane} alone equals the same lane in the batch", same
+        finally:
+            alone.close()
+            whole.close()
+
+    def _state_of(self, lane: int) -> str | None:
+        states = states_of(self._params)
+        return states[lane % len(states)] if states else None
+
+
+def open(workload: dict[str, Any], seed: int, layout_seed: int | None) -> Session:
+    """Make the environment and reset it; what the reset gave is kept for `verify`."""
+    use_controllers_game(workload["params"])
+    return Session(workload["params"], seed, layout_seed)
+
+
+def bad_input() -> tuple[type[BaseException], ...]:
+    """What says that nobody can run this workload."""
+    from rollcart import errors
+
+    return (BadWorkload, errors.RomError, errors.StateError)
+
+
+BAD_INPUT = bad_input()

@@ -9,7 +9,6 @@ controller's.
     {"op":"run","steps":N}                  ->  {"ns":T,"cpu_ns":C}, once every other thread sleeps
     {"op":"digest","obs_steps":[indices]}   ->  {"digest":hex} of the newest slice's outputs
     {"op":"verify","steps":N}               ->  {"digest":hex,"per_step":[[label,hex], ...]}
-    {"op":"profile","steps":N,"engine":B}   ->  {"phases":{name:seconds} or null}, never while timing
     {"op":"close"}                          ->  the process ends
     anything that fails                     ->  {"error":message,"trace":text,"bad_input":true|false}
 
@@ -25,8 +24,6 @@ To add a workload, write an adapter: a Python file with
                               strings, bytes, lists, dictionaries, numpy arrays)
     session.observation(i)    the observation that step i of the newest slice returned
     session.verify(steps)     yields (label, value): everything that two equal builds must agree on
-    session.profile(steps, engine)
-                              optional: {part of a step: seconds}; engine: with the engine's own parts
     session.close()
 
 and name it as the workload's `command` in autoresearch.toml. An adapter may set BAD_INPUT, the exception
@@ -206,17 +203,12 @@ class Server:
         per_step = [[label, digest_of(value)] for label, value in self.session.verify(request["steps"])]
         return {"digest": digest_of(per_step), "per_step": per_step}
 
-    def profile(self, request: Request) -> Answer:
-        """Where the time of `steps` steps goes, if the adapter can tell."""
-        tell = getattr(self.session, "profile", None)
-        return {"phases": tell(request["steps"], request["engine"]) if tell is not None else None}
-
     def close(self, _request: Request) -> None:
         if self.session is not None:
             self.session.close()
 
 
-OPS = ("open", "run", "digest", "verify", "profile", "close")
+OPS = ("open", "run", "digest", "verify", "close")
 
 
 def serve(server: Server, requests: IO[str], replies: IO[str]) -> None:

@@ -6,7 +6,10 @@ module that is older than one of them is refused, with the line that builds it.
 
 from __future__ import annotations
 
+import json
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +18,7 @@ from typing import Any
 
 from cartlab import sources
 from cartlab.artefacts import sha256_of
-from cartlab.errors import BadInput, NotLegalNow
+from cartlab.errors import BadInput, NotLegalNow, WorkerCrashed, WorkerTimeout
 from cartlab.ledger.rows import units_per_step
 from cartlab.measure import adapter_of
 from cartlab.measure.worker import Worker
@@ -23,6 +26,7 @@ from cartlab.model import Build, Ref, Workload
 
 # Where a repository's package can lie, as Python projects are laid out.
 HOMES = ("python", "src", ".")
+RUNNER = Path(__file__).resolve().parent / "phase_runner.py"
 SEED = 1
 SLICE_SECONDS = 0.05
 
@@ -124,7 +128,6 @@ def probe(
             mark = time.monotonic()
             worker.ask("digest", obs_steps=[0])
             outputs += time.monotonic() - mark
-        phases = worker.ask("profile", steps=steps, engine=engine) if split else {}
     speeds = [steps * units_per_step(workload) * 1e9 / ns for ns, _ in slices]
     return {
         "evidence": "learning",
@@ -146,15 +149,38 @@ def probe(
             "stepping": round(sum(ns for ns, _ in slices) / 1e9, 4),
             "hashing_outputs": round(outputs, 4),
         },
-        "phases": phases.get("phases"),
+        "phases": phases_of(build, workload, repo, steps, engine) if split else None,
     }
+
+
+def phases_of(
+    build: Build, workload: Workload, repo: Path, steps: int, engine: bool
+) -> dict[str, float] | None:
+    """{part of a step: seconds} from the adapter's optional profile(steps, engine), else None."""
+    request = {
+        "workload": {"name": workload.name, "params": dict(workload.params)},
+        "seed": SEED,
+        "steps": steps,
+        "engine": engine,
+    }
+    words = [sys.executable, "-I", "-B", str(RUNNER), str(adapter_of(repo, workload)), build.path]
+    try:
+        done = subprocess.run(
+            words, input=json.dumps(request) + "\n", capture_output=True, text=True, timeout=120
+        )
+    except subprocess.TimeoutExpired:
+        raise WorkerTimeout("the phase split must end within 120 s; it was killed") from None
+    if done.returncode != 0:
+        raise WorkerCrashed("the adapter's phase split failed", details={"stderr": done.stderr[-3000:]})
+    phases: dict[str, float] | None = json.loads(done.stdout)["phases"]
+    return phases
 
 
 def phase_lines(found: Mapping[str, Any]) -> list[str]:
     """The split of one run as lines, largest first."""
     shares = found.get("phases")
     if not shares:
-        return ["  inside a step: this workload's adapter tells no phases"]
+        return ["  this workload's adapter tells no phases"]
     total = sum(shares.values()) or 1.0
     ordered = sorted(shares.items(), key=lambda item: -item[1])
     return [f"  {name:<24} {100 * value / total:5.1f} %" for name, value in ordered]

@@ -34,10 +34,14 @@ impl Apu {
 
     /// Everything that happens up to and in `cycle`.
     pub(super) fn catch_up(&mut self, cycle: u64) {
+        self.run_sequence(cycle);
+        self.dmc.catch_up(cycle);
+    }
+
+    fn run_sequence(&mut self, cycle: u64) {
         while let Some((at, clocks)) = self.sequence.next_clock(cycle) {
             self.clock(clocks, at);
         }
-        self.dmc.catch_up(cycle);
     }
 
     fn clock(&mut self, clocks: Clocks, at: u64) {
@@ -88,7 +92,11 @@ impl Apu {
     pub(super) fn write(&mut self, address: u16, value: u8, cycle: u64) {
         self.catch_up(cycle);
         match address {
-            0x4000..=0x400F => self.channels.write(address & 0x0F, value, cycle),
+            0x4000..=0x400F => {
+                // Channels take their registers a cycle late: a clock in the next one still finds the old values.
+                self.run_sequence(cycle + 1);
+                self.channels.write(address & 0x0F, value, cycle + 1);
+            }
             0x4010..=0x4013 => self.dmc.write(address & 3, value),
             0x4015 => {
                 self.channels.enable(value);

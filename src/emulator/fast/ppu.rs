@@ -80,6 +80,8 @@ pub(super) struct Ppu {
     warming_up: bool,
     oam_addr: u8,
     read_buffer: u8,
+    /// The cycle of the last read of $2007.
+    data_read_at: u64,
     open_bus: OpenBus,
     pub oam: [u8; 256],
     pub palette: PaletteRam,
@@ -114,6 +116,7 @@ impl Ppu {
             warming_up: true,
             oam_addr: 0,
             read_buffer: 0,
+            data_read_at: 0,
             open_bus: OpenBus::default(),
             oam: [0xFF; 256],
             palette: PaletteRam::default(),

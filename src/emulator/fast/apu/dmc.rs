@@ -6,6 +6,8 @@ use crate::emulator::nes::state::DmcState;
 
 /// CPU cycles from one output clock to the next.
 const PERIODS: [u16; 16] = [428, 380, 340, 320, 286, 254, 226, 214, 190, 160, 142, 128, 106, 84, 72, 54];
+/// The output unit is clocked in put cycles: all periods are even.
+const FIRST_CLOCK: u64 = 427;
 const IRQ_ON: u8 = 0x80;
 const LOOP: u8 = 0x40;
 
@@ -37,7 +39,7 @@ impl Dmc {
             shift: 0,
             bits_left: 8,
             silent: true,
-            clock_at: u64::from(PERIODS[0]),
+            clock_at: FIRST_CLOCK,
             wanted_at: NEVER,
             irq_at: NEVER,
         }

@@ -84,6 +84,11 @@ impl Ppu {
     }
 
     fn read_data(&mut self, latch: u8, cycle: u64) -> u8 {
+        // The PPU is still busy with a read of the cycle before and takes no notice of this one.
+        if self.data_read_at + 1 == cycle {
+            return latch;
+        }
+        self.data_read_at = cycle;
         self.sync(cycle);
         let address = self.beam.v & 0x3FFF;
         let value = if address < 0x3F00 {

@@ -11,7 +11,7 @@ use crate::emulator::nes::timing::{
 };
 
 /// The dot of the pre-render line at which an odd frame looks whether rendering is on.
-const SKIP_DOT: u32 = 339;
+const SKIP_DOT: u32 = 338;
 
 /// What happens next in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,8 +154,10 @@ impl Ppu {
     /// $2000 is written in `cycle`: bit 7 makes or breaks the NMI line.
     pub(super) fn switch_nmi(&mut self, on: bool, cycle: u64) {
         let was_on = self.beam.ctrl & ctrl::NMI != 0;
+        // A flag that is cleared before the NMI input looks makes no edge.
+        let ends = self.event == Event::FlagsCleared && self.event_at <= access_dot(cycle) + 1;
         if on && !was_on {
-            if self.vblank {
+            if self.vblank && !ends {
                 self.nmi_at = self.nmi_at.min(cycle);
             } else if self.event == Event::Vblank && self.nmi_at == NEVER {
                 self.nmi_at = self.coming_nmi();

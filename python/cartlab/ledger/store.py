@@ -123,6 +123,14 @@ class Ledger:
             self._catch_up()
             return self._append(kind, attempt, body)
 
+    def transact(self, make: Callable[[Sequence[Event]], tuple[str, str | None, Json]]) -> Event:
+        """Append what `make` gives from all events so far, with no other writer in between; make may raise
+        instead.
+        """
+        with self._lock():
+            self._catch_up()
+            return self._append(*make(list(self._events)))
+
     def _append(self, kind: str, attempt: str | None, body: Json) -> Event:
         line, event = encode(self._tip, self._now(), kind, attempt, body)
         created = not self._path.exists()

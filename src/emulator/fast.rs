@@ -147,3 +147,6 @@ impl Engine for Fast {
         snapshot::import(self, state)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -32,6 +32,9 @@ class Workload:
     data_dir: str  # the folder that holds GAME/, in Stable Retro's layout
     game: str
     states: tuple[str, ...]
+    actions: tuple[
+        tuple[str, ...], ...
+    ] = ()  # button names of each action; empty: Stable Retro's Discrete(36)
     lanes: int = 16
     frame_skip: int = 4
     stack: int = 4
@@ -114,8 +117,10 @@ class Emulator:
             render_mode="rgb_array",
         )
         self.em = self.env.em
-        self.buttons = [self.env.action_to_array(a)[0] for a in range(int(self.env.action_space.n))]
-        self.idle = self.buttons[0]
+        self.buttons = [
+            np.array([name in names for name in self.env.buttons], np.uint8) for names in work.actions
+        ] or [self.env.action_to_array(a)[0] for a in range(int(self.env.action_space.n))]
+        self.idle = np.zeros(len(self.env.buttons), np.uint8)
         self.grey = np.zeros((224, 240), np.uint8)
         self.starts = {}
         for lane in lanes:
@@ -236,7 +241,7 @@ class RetroVec:
                     raise RuntimeError("a stable-retro worker died or hung; its message is above")
 
     def step(self, actions: np.ndarray) -> Shared:
-        """One step with int actions of Stable Retro's Discrete(36), shape (lanes,)."""
+        """One step; `actions`: int (lanes,), numbers of `Workload.actions`."""
         self.shared.actions[:] = actions
         for go in self._go:
             go.release()

@@ -1,0 +1,121 @@
+"""The command line of scripts/benchmark_sps.py: environment steps per second of the canonical workload.
+
+The workload's params come from autoresearch.toml, the frozen policy and the environment from the adapter that
+cartlab also measures with, so that what is optimised by eye is what is judged. Only the working tree's build
+is timed; nothing is recorded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rollcart import _native, games
+from rollcart.bench import sps
+
+if TYPE_CHECKING:
+    from rollcart.bench.retro_peer import Workload
+
+
+def parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser(
+        prog="scripts/benchmark_sps.py",
+        description="Environment steps per second of the working tree's build. For learning, never evidence.",
+    )
+    out.add_argument("--lanes", type=int, help="lanes (default: the workload's, 16)")
+    out.add_argument("--threads", type=int, help="threads (default: the CPUs that this process may use)")
+    out.add_argument("--seconds", type=float, default=2.0, help="seconds a turn (default 2)")
+    out.add_argument("--repeats", type=int, default=5, help="turns of each side (default 5)")
+    out.add_argument("--seed", type=int, default=1, help="seed of lanes and policy (default 1)")
+    out.add_argument("--json", action="store_true", help="one JSON object on stdout, all else on stderr")
+    out.add_argument(
+        "--stable-retro-baseline",
+        action="store_true",
+        help="take turns with stable-retro, tuned as an expert would, and report the ratio",
+    )
+    return out
+
+
+def main(argv: list[str], adapter: Any, params: dict[str, Any], sources: Path) -> int:
+    """Run and print; the exit code. `adapter` is scripts/workloads/nes_batch.py as a module."""
+    args = parser().parse_args(argv)
+    if sps.stale_module(Path(str(_native.__file__)), sources):
+        print(f"the native module is older than its sources; run: {sps.REBUILD}", file=sys.stderr)
+        return 23
+    params = dict(params)
+    if args.lanes:
+        params["num_envs"] = args.lanes
+    if args.threads:
+        params["num_threads"] = args.threads
+    sides = [rollcart_side(adapter, params, args.seed)]
+    try:
+        if args.stable_retro_baseline:
+            print("trying arrangements of stable-retro's processes", file=sys.stderr)
+            sides.append(retro_side(adapter, params, args.seed, args.seconds))
+        rates = sps.in_turns(sides, args.seconds, args.repeats)
+    finally:
+        for side in sides:
+            side.close()
+    result = sps.report(sides, rates, params)
+    print(json.dumps(result) if args.json else "\n".join(sps.lines(result)))
+    if args.json:
+        print(sps.EVIDENCE, file=sys.stderr)
+    return 0
+
+
+def rollcart_side(adapter: Any, params: dict[str, Any], seed: int) -> sps.Side:
+    """The working tree's environment, driven as cartlab's slice server drives it."""
+    session = adapter.open({"params": params}, seed, None)
+
+    def prepare(steps: int) -> None:
+        session.forget()
+        session.prepare(steps)
+
+    threads = params.get("num_threads") or "all usable"
+    note = f"{params['num_envs']} lanes, {threads} threads"
+    return sps.Side("rollcart", session.lanes, prepare, session.run, session.close, note)
+
+
+def retro_side(adapter: Any, params: dict[str, Any], seed: int, seconds: float) -> sps.Side:
+    """Stable-retro with the same lanes, states, policy and limits, in its fastest arrangement."""
+    from rollcart.bench.retro_peer import RetroVec, fastest
+
+    work = peer_workload(adapter, params, seed)
+    policy = adapter.Policy(work.lanes, seed)
+    best, tried = fastest(work, min(seconds, 2.0), policy.draw(512))
+    peer = RetroVec(work, best)
+    drawn: list[Any] = []
+
+    def prepare(steps: int) -> None:
+        drawn[:] = policy.draw(steps)
+
+    def run() -> None:
+        for actions in drawn:
+            peer.step(actions)
+
+    rates = ", ".join(f"{name} {rate:,.0f}" for name, rate in tried.items())
+    return sps.Side("stable-retro", work.lanes, prepare, run, peer.close, f"{best} (tried: {rates})")
+
+
+def peer_workload(adapter: Any, params: dict[str, Any], seed: int) -> Workload:
+    """The canonical workload in stable-retro's terms."""
+    from rollcart.bench.retro_peer import Workload
+
+    game = games.find(params["game"])
+    return Workload(
+        data_dir=str(game.folders[0].parent),
+        game=game.name,
+        states=tuple(adapter.states_of(params) or [game.default_state(1)]),
+        actions=tuple(tuple(names) for names in adapter.Policy(1, seed).actions),
+        lanes=params["num_envs"],
+        frame_skip=params["frame_skip"],
+        stack=params["frame_stack"],
+        size=params["resize"][0],
+        masked_rows=params["crop"][0],
+        max_episode_steps=params.get("max_episode_steps") or 0,
+        noop_max=params.get("noop_reset_max") or 0,
+        seed=seed,
+    )

@@ -35,7 +35,7 @@ LAYERS: list[set[str]] = [
     {"model", "errors", "processes", "outcome"},
     {"stats", "decide", "legacy", "sources", "host", "config", "root", "artefacts", "glance"},
     {"measure", "plan", "ledger", "report", "checks", "simulate", "verify"},
-    {"round", "pipeline"},
+    {"round", "pipeline", "exchange"},
     {"cli"},
     {"__main__"},
 ]

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cartlab.ledger import Event
+from cartlab.ledger import Event, attempts_of
 from cartlab.model import STATUSES, TIERS, Json
+from cartlab.round.actions import NextFacts
 from cartlab.round.states import TRANSITIONS, Candidate, Kept, Round, transition
 
 _SCREENED = ("triage_promote", "triage_discard", "inconclusive")
@@ -215,5 +216,15 @@ def round_part(events: Sequence[Event]) -> Json:
         "best_estimate": None if best is None else best.estimate,
         "pause_rule": found.pause_rule,
         "pause_reason": found.pause_reason,
-        "next_actions": [],
+        "next_actions": proposed,
     }
+
+
+def _facts_of(events: Sequence[Event]) -> NextFacts:
+    calibrated = [
+        a.finished_at
+        for a in attempts_of(events).values()
+        if a.plan.tier == "calibrate" and a.status == "baseline" and a.finished_at is not None
+    ]
+    now = events[-1]["time"] if events else "1970-01-01T00:00:00.000Z"
+    return NextFacts(now, None, None, calibrated[-1] if calibrated else None)

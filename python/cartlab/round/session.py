@@ -119,8 +119,9 @@ def lesson(found: Round) -> str:
     done = found.completed or {}
     lines = [
         f"Round {found.id} complete: {found.body['goal']['title']}",
-        f"baseline {found.baseline_commit}, candidate {done.get('commit')}, estimate {_flat(done.get('estimate'))}, "
-        f"lower bound {_flat(done.get('lcb'))}, target {found.target:.2f}",
+        f"baseline {found.baseline_commit}, candidate {done.get('commit')}, "
+        f"estimate {_flat(done.get('estimate'))}, lower bound {_flat(done.get('lcb'))}, "
+        f"target {found.target:.2f}",
     ]
     for kept in found.kept:
         candidate = found.candidates.get(kept.tree)

@@ -129,6 +129,14 @@ def test_a_whole_round_from_open_to_complete(ledger: Ledger) -> None:
     assert (current["state"], current["round_id"]) == ("complete", found.id)
     assert current["accepted_stack"][0]["attempt_id"] == "st1"
     assert current["best_lcb"] > 1.07
+    assert current["next_actions"][0]["action"] == "stop"
+
+
+def test_current_json_proposes_something_before_any_round(ledger: Ledger) -> None:
+    ledger.project()
+    current = json.loads((ledger.root / "current.json").read_text())
+    assert [a["action"] for a in current["next_actions"]] == ["calibrate", "round open"]
+    assert (current["state"], current["baseline_commit"], current["goal"]["id"]) == (None, None, None)
 
 
 def test_a_failed_confirm_run_returns_to_candidates_and_is_had_once(ledger: Ledger) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from cartlab.ledger import Event, attempts_of
 from cartlab.model import STATUSES, TIERS, Json
-from cartlab.round.actions import NextFacts
+from cartlab.round.actions import NextFacts, next_actions
 from cartlab.round.states import TRANSITIONS, Candidate, Kept, Round, transition
 
 _SCREENED = ("triage_promote", "triage_discard", "inconclusive")
@@ -181,12 +181,14 @@ def accepted_before(events: Sequence[Event], round_id: str) -> tuple[set[str], s
 
 
 def round_part(events: Sequence[Event]) -> Json:
-    """The round's keys of current.json, from the newest round; {} before any. next_actions are `next`'s to
-    fill in.
+    """The round's keys of current.json, from the newest round; before any only the next actions.
+
+    The actions are those that the events alone show, at the time of the last one; `next` also looks at HEAD.
     """
     found = fold(events)
+    proposed = [action.to_json() for action in next_actions(found, _facts_of(events))]
     if found is None:
-        return {}
+        return {"next_actions": proposed}
     best = found.best
     return {
         "goal": dict(found.body["goal"]),

@@ -50,7 +50,7 @@ def test_memories_and_pictures_have_their_documented_form() -> None:
         assert array.dtype == np.uint8 and array.shape == shape and array.flags.c_contiguous
     cpu = console.cpu
     assert cpu.p & 0x30 == 0x20
-    assert cpu.cycles > 10 * 29_780
+    assert cpu.cycles > 9 * 29_780  # the first frame after power-on is short
     assert repr(cpu).startswith("CpuRegisters(pc=0x")
 
 

@@ -3,9 +3,9 @@
 
 ;               none grub  beetle bat  urchin hopper ember lift_h lift_v drop cinder helmet spark shard
 type_vx_lo:
-  .byte         $00, $80,  $80,  $30,  $40,   $00,   $00,  $40,   $00,   $00, $60,   $80,   $00,  $00
+  .byte         $00, $80,  $80,  $30,  $40,   $00,   $00,  $C0,   $00,   $00, $60,   $80,   $00,  $00
 type_vx_hi:
-  .byte         $00, $FF,  $FF,  $FF,  $FF,   $00,   $00,  $FF,   $00,   $00, $FE,   $00,   $00,  $00
+  .byte         $00, $FF,  $FF,  $FF,  $FF,   $00,   $00,  $00,   $00,   $00, $FE,   $00,   $00,  $00
 type_vy_lo:
   .byte         $00, $00,  $00,  $00,  $00,   $00,   $00,  $00,   $40,   $00, $00,   $00,   $80,  $00
 type_vy_hi:
@@ -15,6 +15,9 @@ type_timer:
 type_sprite:
   .byte         0,   SPRITE_GRUB_A, SPRITE_BEETLE_A, SPRITE_BAT_A, SPRITE_URCHIN_A, SPRITE_HOPPER_A, SPRITE_EMBER_A
   .byte         SPRITE_LIFT, SPRITE_LIFT, SPRITE_LIFT, SPRITE_CINDER_A, SPRITE_HELMET, SPRITE_SPARK, SPRITE_SHARD
+
+type_bumps:                  ; turns when it meets another that does
+  .byte         0,   1,    1,    0,    1,     0,     0,   0,     0,      0,   0,     0,     0,   0
 
 act:
   jsr dispatch

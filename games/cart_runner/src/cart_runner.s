@@ -26,6 +26,7 @@
 .include "terrain.s"         ; what the cart does to blocks and they to it
 .include "objects.s"         ; six slots: spawn, move, touch
 .include "actors.s"          ; one routine an object type
+.include "motes.s"           ; specks in the air
 .include "sprites.s"         ; pictures into the OAM shadow
 .include "score.s"           ; digits
 .include "sound.s"           ; APU driver

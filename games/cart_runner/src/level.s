@@ -54,6 +54,7 @@ load_level:
   sta attr_due
   jsr reset_player
   jsr clear_objects
+  jsr scatter_motes
   lda #180
   sta ember_timer
   ; the other nametable's last bar row: black, palette 0, so that the split never shows

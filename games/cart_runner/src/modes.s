@@ -341,7 +341,11 @@ mode_play:
   jsr spawn_objects
   jsr fortress_shots
   jsr objects_update
+  jsr objects_collide
   jsr player_draw
+  jsr draw_progress
+  jsr update_motes
+  jsr draw_motes
   jsr stream_column
   jsr shine_coins
   jmp check_goal
@@ -401,6 +405,8 @@ mode_dying:
 @still:
   jsr objects_draw
   jsr player_draw
+  jsr draw_progress
+  jsr draw_motes
   inc mode_timer
   lda mode_timer
   cmp #DYING_FRAMES
@@ -421,6 +427,9 @@ mode_clear:
   jsr time_bonus
   jsr objects_draw
   jsr player_draw
+  jsr draw_progress
+  jsr update_motes
+  jsr draw_motes
   jsr shine_coins
   inc mode_timer
   lda mode_timer

@@ -345,6 +345,95 @@ block_by_object:
   ldx save_x
   rts
 
+; --- meeting each other -----------------------------------------------------------------------------------------
+
+; Walkers that run into one another both turn. All pairs of slots, every frame.
+objects_collide:
+  ldx #SLOTS - 1
+@first:
+  lda o_type,x
+  tay
+  lda type_bumps,y
+  beq @next
+  lda o_state,x
+  bne @next
+  txa
+  tay
+  dey
+  bmi @next
+@second:
+  sty other
+  lda o_type,y
+  beq @apart
+  lda o_state,y
+  bne @apart
+  lda o_ylo,x
+  sec
+  sbc o_ylo,y
+  clc
+  adc #12
+  cmp #25
+  bcs @apart
+  lda o_xlo,x
+  sec
+  sbc o_xlo,y
+  sta t0
+  lda o_xhi,x
+  sbc o_xhi,y
+  sta t1
+  lda t0
+  clc
+  adc #13
+  sta t0
+  lda t1
+  adc #0
+  bne @apart
+  lda t0
+  cmp #27
+  bcs @apart
+  lda o_type,y
+  tay
+  lda type_bumps,y
+  beq @apart
+  lda t0                     ; which of them is to the left
+  cmp #13
+  ldy other
+  bcs @first_right
+  jsr part                   ; X is left of Y
+  jmp @apart
+@first_right:
+  stx save_x
+  sty save_y
+  ldx save_y
+  ldy save_x
+  jsr part
+  ldx save_x
+@apart:
+  ldy other
+  dey
+  bpl @second
+@next:
+  dex
+  bpl @first
+  rts
+
+; The left one, X, goes left from now on and the right one, Y, right. Both survive.
+part:
+  lda o_vxhi,x
+  bmi @left_goes
+  jsr object_turn
+@left_goes:
+  lda o_vxhi,y
+  bpl @right_goes
+  stx t2
+  sty t3
+  ldx t3
+  jsr object_turn
+  ldx t2
+  ldy t3
+@right_goes:
+  rts
+
 ; --- meeting the cart -------------------------------------------------------------------------------------------
 
 ; Carry set when object X and the cart overlap; then A = 1 if the cart comes down on it, else 0.

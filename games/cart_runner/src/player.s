@@ -492,18 +492,25 @@ player_fall_out:
 @done:
   rts
 
-; Clear: the cart brakes into the depot on its own.
+; Clear: the cart rolls into the depot on its own and stops in the door.
 player_roll_home:
-  lda #PAD_RIGHT
-  ldx mode_timer
-  cpx #28
-  bcc @push
   lda #0
-@push:
   sta pad1
-  lda #0
   sta pad1_new
+  sta vx+1
+  lda px
+  sec
+  sbc goal_x
+  cmp #HOME_DISTANCE         ; at the goal it is a few pixels past it
+  lda #0
+  bcs @stop
+  lda #HOME_SPEED
+@stop:
+  sta vx
   jmp player_update
+
+HOME_DISTANCE = 12
+HOME_SPEED    = $D0
 
 ; --- picture ----------------------------------------------------------------------------------------------------
 

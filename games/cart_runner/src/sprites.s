@@ -33,6 +33,35 @@ sprites_begin:
   sta oam+3
   rts
 
+; A small cart on the status bar's rail shows how far the level has come: a pixel a map column.
+draw_progress:
+  lda px+1
+  sta t0
+  lda px
+  ldy #4
+@shift:
+  lsr t0
+  ror a
+  dey
+  bne @shift
+  clc
+  adc #16
+  ldx oam_at
+  sta oam+3,x
+  lda #SPLIT_Y
+  sta oam,x
+  lda #TILE_PROGRESS
+  sta oam+1,x
+  lda #0
+  sta oam+2,x
+  txa
+  clc
+  adc #4
+  beq @full
+  sta oam_at
+@full:
+  rts
+
 ; Draw picture A at spr_x, spr_y (screen), mirrored by spr_flip, with spr_attr or'ed in.
 draw_sprite:
   tay

@@ -22,7 +22,7 @@ touch_terrain:
 @coin:
   lda #BLOCK_EMPTY
   jsr replace_block
-  jsr give_coin
+  jmp give_coin              ; one a frame keeps vblank short
 @next:
   dec t6
   bpl @point
@@ -125,6 +125,7 @@ give_coin:
 shine_coins:
   lda frame
   and #7
+  ora queue_len              ; not when vblank has blocks to draw
   bne @done
   inc coin_shine
   lda #$3F

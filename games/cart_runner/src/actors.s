@@ -364,6 +364,38 @@ fortress_shots:
 @done:
   rts
 
+; Whoever dawdles gets a bat at the height of the cart, every 256 frames in which the picture stands still.
+hurry_up:
+  lda cam_x
+  cmp cam_last
+  bne @moved
+  inc idle_frames
+  bne @done
+  lda cam_x                  ; not at the goal
+  cmp cam_max
+  lda cam_x+1
+  sbc cam_max+1
+  bcs @done
+  lda #OBJ_BAT
+  jsr new_object
+  bcs @done
+  lda cam_x
+  clc
+  adc #252
+  sta o_xlo,x
+  lda cam_x+1
+  adc #0
+  sta o_xhi,x
+  lda py
+  sta o_ylo,x
+  sta o_base,x
+@done:
+  rts
+@moved:
+  lda #0
+  sta idle_frames
+  rts
+
 act_cinder:
   jsr object_move_x
   lda #SPRITE_CINDER_A

@@ -20,11 +20,15 @@
 .include "main.s"            ; reset, main loop, NMI
 .include "video.s"           ; what is written to the PPU in vblank
 .include "pads.s"            ; controllers and random numbers
-.include "modes.s"           ; title, intro, play, dying, clear, game over, complete
+.include "modes.s"           ; title, intro, play, dying, clear
+.include "endings.s"         ; game over, complete
 .include "level.s"           ; column stream, block buffer, scrolling
-.include "player.s"          ; the cart
+.include "blocks.s"          ; single blocks
+.include "player.s"          ; steering, gravity, walls and floors
+.include "cart.s"            ; hits, loss, the way home, picture
 .include "terrain.s"         ; what the cart does to blocks and they to it
-.include "objects.s"         ; six slots: spawn, move, touch
+.include "objects.s"         ; six slots: spawn, move
+.include "contact.s"         ; objects that meet
 .include "actors.s"          ; one routine an object type
 .include "motes.s"           ; specks in the air
 .include "sprites.s"         ; pictures into the OAM shadow

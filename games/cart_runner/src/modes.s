@@ -1,5 +1,5 @@
 ; The game's modes, each a table of tasks. A frame runs one task of one mode.
-; The modes decide what happens next; player.s, objects.s and level.s do it.
+; The modes decide what happens next; player.s, objects.s and level.s do it. The two ends are endings.s.
 
 MODE_TITLE    = 0
 MODE_INTRO    = 1
@@ -340,6 +340,7 @@ mode_play:
   jsr scroll_camera
   jsr spawn_objects
   jsr fortress_shots
+  jsr hurry_up
   jsr objects_update
   jsr objects_collide
   jsr player_draw
@@ -450,63 +451,3 @@ mode_clear:
   dec mode_timer
 @stay:
   rts
-
-; --- the two ends -----------------------------------------------------------------------------------------------
-
-mode_over:
-  lda task
-  jsr dispatch
-  .word @begin, screen_step, wait_for_title
-
-@begin:
-  jsr keep_high_score
-  lda #SONG_OVER
-  sta song_request
-  lda #SCREEN_OVER
-  jmp screen_begin
-
-COMPLETE_SCORE = $2000 + 20 * 32 + 17
-
-mode_complete:
-  lda task
-  jsr dispatch
-  .word @begin, screen_step, @score, wait_for_start
-
-@begin:
-  jsr keep_high_score
-  lda #SONG_TITLE
-  sta song_request
-  lda #SCREEN_COMPLETE
-  jmp screen_begin
-
-@score:
-  lda #>COMPLETE_SCORE
-  jsr queue_byte
-  lda #<COMPLETE_SCORE
-  jsr queue_byte
-  lda #6
-  jsr queue_byte
-  ldx #0
-@digit:
-  lda score,x
-  jsr queue_byte
-  inx
-  cpx #6
-  bne @digit
-  inc task
-  rts
-
-wait_for_title:
-  inc mode_timer
-  lda mode_timer
-  cmp #OVER_FRAMES
-  beq to_title
-wait_for_start:
-  lda pad1_new
-  and #PAD_START
-  bne to_title
-  rts
-
-to_title:
-  lda #MODE_TITLE
-  jmp set_mode

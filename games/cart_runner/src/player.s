@@ -1,4 +1,4 @@
-; The cart: speed from the pad, gravity, walls, floors, ceilings, and its picture.
+; The cart: speed from the pad, gravity, walls, floors, ceilings. The rest of it is cart.s.
 ; Speeds are signed 8.8 pixels a frame. px/py is the top left of the 16x24 picture; the body is 12 wide, 20 high.
 
 WALK_SPEED  = $0150          ; 1.3 pixels a frame
@@ -241,11 +241,11 @@ move_x:
   tya
   adc px+1
   sta px+1
-  lda px                     ; not out of the picture to the left
+  lda px                     ; not out of the picture to the left: px - cam_x is signed, px may be -1
   cmp cam_x
   lda px+1
   sbc cam_x+1
-  bcs @wheel
+  bpl @wheel
   lda cam_x
   sta px
   lda cam_x+1
@@ -456,103 +456,4 @@ hit_ceiling:
   sta vy+1
   jmp bump_block
 @none:
-  rts
-
-; --- other movements --------------------------------------------------------------------------------------------
-
-; A hit: the helmet takes it, or the cart is lost for cause A. Nothing while safe_timer runs.
-hurt_player:
-  ldx safe_timer
-  bne @safe
-  ldx helmet
-  beq @lost
-  ldx #0
-  stx helmet
-  ldx #100
-  stx safe_timer
-  ldx #SFX_HURT
-  stx sfx_request
-@safe:
-  rts
-@lost:
-  jmp kill_player
-
-; Dying: up, then down out of the picture, through everything.
-player_fall_out:
-  lda py+1
-  bne @done
-  lda vy
-  clc
-  adc #$30
-  sta vy
-  bcc @no_carry
-  inc vy+1
-@no_carry:
-  jmp move_y
-@done:
-  rts
-
-; Clear: the cart rolls into the depot on its own and stops in the door.
-player_roll_home:
-  lda #0
-  sta pad1
-  sta pad1_new
-  sta vx+1
-  lda px
-  sec
-  sbc goal_x
-  cmp #HOME_DISTANCE         ; at the goal it is a few pixels past it
-  lda #0
-  bcs @stop
-  lda #HOME_SPEED
-@stop:
-  sta vx
-  jmp player_update
-
-HOME_DISTANCE = 12
-HOME_SPEED    = $D0
-
-; --- picture ----------------------------------------------------------------------------------------------------
-
-player_draw:
-  lda safe_timer             ; blinks after a hit
-  and #2
-  bne @hidden
-  lda py+1
-  bne @hidden
-  lda px
-  sec
-  sbc cam_x
-  sta spr_x
-  lda px+1
-  sbc cam_x+1
-  sta spr_x+1
-  lda py
-  sta spr_y
-  lda facing
-  sta spr_flip
-  lda helmet
-  beq @bare
-  lda #2                     ; sprite palette 2 in place of 0
-@bare:
-  sta spr_attr
-  lda dying
-  bne @lost
-  lda on_ground
-  beq @jumping
-  lda wheel
-  lsr a
-  lsr a
-  lsr a
-  and #1
-  clc
-  adc #SPRITE_CART_A
-  jmp draw_sprite
-@jumping:
-  lda #SPRITE_CART_JUMP
-  jmp draw_sprite
-@lost:
-  lda #SPRITE_CART_LOST
-  jmp draw_sprite
-@hidden:
   rts

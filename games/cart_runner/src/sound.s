@@ -135,7 +135,7 @@ next_note:
   sta ch_timer,x             ; looks again every frame
   rts
 
-; Carry set and Y = 0-15, the note's age in steps of four frames.
+; Y = 0-15, the note's age in steps of four frames.
 .macro note_step channel
   lda ch_age + channel
   lsr a

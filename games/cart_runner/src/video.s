@@ -1,8 +1,6 @@
 ; Everything that is written to PPU memory, all of it inside vblank: OAM, palette, queue, map column, status bar.
 ; The longest frame stays below 2,000 cycles. Who fills the buffers: level.s, modes.s, terrain.s.
 
-QUEUE_ROOM = 96              ; bytes that a caller may have in the queue
-
 vblank_work:
   lda #0
   sta OAMADDR

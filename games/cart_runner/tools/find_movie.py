@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Find an input movie that wins a level of the bundled game, and write it to movies/levelN.txt.
 
-Best-first search over held buttons: from the state that got furthest, each choice of buttons is held for a few
-frames; a cart that is lost is dropped, and a situation that was seen before is not tried again. Looks at RAM
-through the names of data.json. The format of a movie is in movies/README.md. Needs the built native module.
+Best-first search over held buttons: from the state that got furthest, each choice of buttons is held for
+a few frames; a cart that is lost is dropped, and a situation that was seen before is not tried again.
+Looks at RAM through the names of data.json. The format of a movie is in movies/README.md. Needs the
+built native module.
 
     .venv/bin/python games/cart_runner/tools/find_movie.py 1 2 3 4
 """

@@ -210,6 +210,7 @@ class Attempt:
             alpha=self.plan.alpha,
             pooled=len(self.earlier),
             forced=self.plan.forced,
+            design=self.plan.design,
         )
 
     def _decide(self, validity: Validity, budget_ended: bool) -> Verdict:

@@ -86,7 +86,11 @@ def read_aggregate(path: Path) -> Aggregate:
 
 def derive(plan: Plan, blocks: list[Block], earlier: int, validity: Validity, budget_ended: bool) -> Verdict:
     """The verdict that these block values give."""
-    found = evidence(blocks, plan.floor, plan.alpha, earlier, forced=plan.forced) if blocks else None
+    found = (
+        evidence(blocks, plan.floor, plan.alpha, earlier, forced=plan.forced, design=plan.design)
+        if blocks
+        else None
+    )
     return decide(plan.tier, found, validity, budget_ended)
 
 

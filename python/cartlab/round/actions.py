@@ -52,15 +52,15 @@ ALWAYS = (
 
 
 class Action(NamedTuple):
-    """One line of `next`: what, the exact command, why."""
+    """One line of `next`: what, why, and the words after `scripts/autoresearch.py` that do it."""
 
     action: str
     command: str
     reason: str
 
     def to_json(self) -> Json:
-        """As `next --json` shows it."""
-        return dict(self._asdict())
+        """As current.json and `next --json` show it."""
+        return {**self._asdict(), "legal": True}
 
 
 class NextFacts(NamedTuple):
@@ -78,10 +78,6 @@ class NextFacts(NamedTuple):
     max_proof_minutes: float = MAX_PROOF_MINUTES
 
 
-def _line(words: str) -> str:
-    return f"{SCRIPT} {words}"
-
-
 def _short(commit: str) -> str:
     return commit[:12]
 
@@ -92,19 +88,19 @@ def next_actions(found: Round | None, facts: NextFacts) -> list[Action]:
         return _without_round(facts)
     if found.state == "complete":
         return [
-            Action("stop", _line("report --session"), "the round is complete: report it and stop"),
-            Action("round open", _line("round open --goal TEXT"), "a new goal starts from live HEAD"),
+            Action("stop", "report --session", "the round is complete: report it and stop"),
+            Action("round open", "round open --goal TEXT", "a new goal starts from live HEAD"),
         ]
     if found.state == "paused":
         return [
             Action(
                 "round resume",
-                _line("round resume --reason TEXT"),
+                "round resume --reason TEXT",
                 f"paused by {found.pause_rule}: {found.pause_reason}",
             ),
             Action(
                 "round abandon",
-                _line("round abandon --reason TEXT"),
+                "round abandon --reason TEXT",
                 "end it; its results stay in the ledger",
             ),
         ]
@@ -113,13 +109,13 @@ def next_actions(found: Round | None, facts: NextFacts) -> list[Action]:
 
 def _without_round(facts: NextFacts) -> list[Action]:
     open_one = Action(
-        "round open", _line("round open --goal TEXT"), "no round is open: every command works as typed"
+        "round open", "round open --goal TEXT", "no round is open: every command works as typed"
     )
     return [*_calibration(facts, facts.head_commit or "HEAD"), open_one]
 
 
 def _calibration(facts: NextFacts, commit: str) -> list[Action]:
-    line = _line(f"calibrate {_short(commit)}")
+    line = f"calibrate {_short(commit)}"
     if facts.calibrated_at is None:
         return [Action("calibrate", line, "no calibration of this host and toolchain")]
     age = _days(facts.calibrated_at, facts.now)
@@ -141,25 +137,23 @@ def _in_round(found: Round, facts: NextFacts) -> list[Action]:
     ready = confirm_candidate(found)
     if ready is not None:
         why = f"accepted at an estimate of {ready.estimate:.4f}, the target is {found.target:.2f}"
-        out.append(Action("round confirm", _line(f"round confirm {_short(ready.commit)}"), why))
+        out.append(Action("round confirm", f"round confirm {_short(ready.commit)}", why))
     elif found.state == "confirming":
-        out.append(Action("round confirm", _line("round confirm"), "its confirm run was not finished"))
+        out.append(Action("round confirm", "round confirm", "its confirm run was not finished"))
     out += _proofs(found, facts, base)
     head = facts.head_tree
     judged = head is not None and head in found.candidates and found.candidates[head].status is not None
     if head is not None and facts.head_commit is not None and head != found.baseline_tree and not judged:
         if facts.contract_paths:
             why = f"contract paths changed: {', '.join(facts.contract_paths[:3])}"
-            out.append(Action("accept", _line(f"accept {base} {_short(facts.head_commit)}"), why))
+            out.append(Action("accept", f"accept {base} {_short(facts.head_commit)}", why))
         else:
             out.append(
-                Action(
-                    "screen", _line(f"screen {base} {_short(facts.head_commit)}"), "HEAD was not screened yet"
-                )
+                Action("screen", f"screen {base} {_short(facts.head_commit)}", "HEAD was not screened yet")
             )
     learn = [
-        Action("diagnose", _line("diagnose --quick"), "find where the time goes before the next edit"),
-        Action("probe", _line("probe"), "learn whether an edit moves at all: evidence of learning only"),
+        Action("diagnose", "diagnose --quick", "find where the time goes before the next edit"),
+        Action("probe", "probe", "learn whether an edit moves at all: evidence of learning only"),
     ]
     return learn + out if found.state == "open" and not out else out + learn
 
@@ -171,7 +165,7 @@ def _proofs(found: Round, facts: NextFacts, base: str) -> list[Action]:
     bundle = bundle_reason(promoted)
     if bundle:
         tip = facts.head_commit or promoted[-1].commit
-        out.append(Action("accept-stack", _line(f"accept-stack {base} {_short(tip)}"), bundle))
+        out.append(Action("accept-stack", f"accept-stack {base} {_short(tip)}", bundle))
     for candidate in found.candidates.values():
         minutes = proof_minutes(candidate)
         open_case = candidate.status in ("triage_promote", "inconclusive") and not candidate.consumed
@@ -185,7 +179,7 @@ def _proofs(found: Round, facts: NextFacts, base: str) -> list[Action]:
         word = "discard" if (candidate.hl or 0.0) < 1.0 else "defer"
         why = f"proving {candidate.hl or 0.0:.4f} would take about {minutes:.0f} minutes, more than "
         why += f"{facts.max_proof_minutes:.0f}" + (": it may be part of a stack" if word == "defer" else "")
-        out.append(Action(word, _line(f"note '{word} {_short(candidate.commit)}'"), why))
+        out.append(Action(word, f"note '{word} {_short(candidate.commit)}'", why))
     return out
 
 
@@ -234,8 +228,9 @@ def _refusal(
 ) -> tuple[str, str] | None:
     if found is None or not found.active:
         if command in ("confirm", "round resume", "round abandon"):
-            return f"no round is open: there is nothing to {command.removeprefix('round ')}", _line(
-                "round open"
+            return (
+                f"no round is open: there is nothing to {command.removeprefix('round ')}",
+                f"{SCRIPT} round open",
             )
         return None
     if command == "round open":
@@ -244,10 +239,11 @@ def _refusal(
         )
         return f"round {found.id} is {found.state}: one round at a time", hint
     if command == "round resume" and found.state != "paused":
-        return f"round {found.id} is {found.state}, not paused", _line("next")
+        return f"round {found.id} is {found.state}, not paused", f"{SCRIPT} next"
     if found.state == "paused" and command not in (*ALWAYS, "round resume"):
-        return f"round {found.id} is paused by {found.pause_rule}: {found.pause_reason}", _line(
-            "round resume --reason TEXT"
+        return (
+            f"round {found.id} is paused by {found.pause_rule}: {found.pause_reason}",
+            f"{SCRIPT} round resume --reason TEXT",
         )
     if command not in MEASURING:
         return None
@@ -267,5 +263,5 @@ def _refusal(
             "restore it, or abandon and open the round again",
         )
     if command == "confirm" and found.state not in ("stacked", "confirming"):
-        return "nothing accepted reaches the target yet", _line("next")
+        return "nothing accepted reaches the target yet", f"{SCRIPT} next"
     return None

@@ -80,6 +80,8 @@ class Replay:
     def __init__(self) -> None:
         self.report = Report()
         self.runs: dict[str, _Run] = {}
+        self.round: Mapping[str, Any] | None = None  # the active one's opening
+        self._opened: dict[str, int] = {}
         self._line = 0
 
     def feed(self, line: int, event: Mapping[str, Any]) -> None:
@@ -174,7 +176,7 @@ class Replay:
             self._say(name, "a decision on an attempt that was never started")
             return
         before, run.decision = run.decision, body
-        if body.get("override"):
+        if body.get("overrides") is not None:
             self._lowered(name, before, body)
             return
         if "legacy" in body.get("marks", ()) or run.plan["policy"] == "legacy":
@@ -241,6 +243,53 @@ class Replay:
             self._say(name, f"finished as {body['status']}, decided {stated}")
         if stated is None and body["status"] not in (*FAILURES, "ok"):
             self._say(name, f"finished as {body['status']} without a decision")
+
+    def _on_round(self, event: Mapping[str, Any]) -> None:
+        body, found = event["body"], self.round
+        action = body["action"]
+        if action == "open":
+            if found is not None:
+                self._say(None, f"round {body['round_id']} was opened while {found['round_id']} was active")
+            if body["target"] < 1.10:
+                self._say(None, f"round {body['round_id']} has a target of {body['target']}")
+            self.round = body
+            self._opened[body["round_id"]] = event["seq"]
+            return
+        if found is None or body["round_id"] != found["round_id"]:
+            self._say(None, f"{action} of round {body['round_id']}, which is not active")
+            return
+        if action == "complete":
+            self._completed(found, body)
+        if action in ("complete", "abandon"):
+            self.round = None
+
+    def _completed(self, found: Mapping[str, Any], body: Mapping[str, Any]) -> None:
+        """A round is complete only by a recorded confirm run against its baseline that passes the bar."""
+        name, target = body["attempt"], found["target"]
+        bar = target if found.get("strict") else 1.0 + 0.7 * (target - 1.0)
+        run = self.runs.get(name)
+        if run is None or run.decision is None or run.plan["tier"] != "confirm":
+            self._say(name, "the round was completed without a confirm run")
+            return
+        stated = run.decision["evidence"] or {}
+        marks = set(run.decision.get("marks") or ())
+        broken = [
+            (run.decision["status"] not in KEEPS, f"its confirm run ended as {run.decision['status']}"),
+            ((stated.get("hl") or 0.0) < target, "the estimate is below the target"),
+            ((stated.get("lcb") or 0.0) < bar - 1e-9, f"the lower bound is below {bar:.3f}"),
+            (not run.plan["recorded"] or run.plan["policy"] != "anytime", "the run may not count"),
+            (bool(marks & {"forced", "imported", "legacy", "unrecorded", "benchmark-only"}), "it is marked"),
+            (run.plan["base"]["tree"] != found["baseline_tree"], "it ran against another baseline"),
+            (run.plan["cand"]["tree"] != body["tree"], "it ran another candidate"),
+            (run.started_seq < self.opened_seq(found), "it ran before the round was opened"),
+        ]
+        for wrong, why in broken:
+            if wrong:
+                self._say(name, f"round {found['round_id']} is not complete: {why}")
+
+    def opened_seq(self, found: Mapping[str, Any]) -> int:
+        """The seq of the event that opened this round."""
+        return self._opened[found["round_id"]]
 
     def _on_import(self, event: Mapping[str, Any]) -> None:
         if event["attempt"] in self.runs:

@@ -129,7 +129,12 @@ def test_a_whole_round_from_open_to_complete(ledger: Ledger) -> None:
     assert (current["state"], current["round_id"]) == ("complete", found.id)
     assert current["accepted_stack"][0]["attempt_id"] == "st1"
     assert current["best_lcb"] > 1.07
-    assert current["next_actions"][0]["action"] == "stop"
+    assert current["next_actions"][0] == {
+        "action": "stop",
+        "command": "report --session",
+        "reason": "the round is complete: report it and stop",
+        "legal": True,
+    }
 
 
 def test_current_json_proposes_something_before_any_round(ledger: Ledger) -> None:
@@ -420,15 +425,15 @@ def test_next_in_a_round_learns_first_then_screens_then_proves_then_confirms(led
     found = open_one(ledger)
     assert names(rounds.next_actions(found, at_main)) == ["diagnose", "probe"]
     screen = rounds.next_actions(found, at_topic)[0]
-    assert screen.command == f"scripts/autoresearch.py screen {main.commit[:12]} {topic.commit[:12]}"
+    assert screen.command == f"screen {main.commit[:12]} {topic.commit[:12]}"
     contract = rounds.next_actions(found, at_topic._replace(contract_paths=("src/api.rs",)))[0]
     assert (contract.action, "src/api.rs" in contract.reason) == ("accept", True)
     record(ledger, a_plan("s1", "screen", **WHY), spread(0.12, 6))
     stack = rounds.next_actions(now(ledger), at_topic)[0]
-    assert stack.command == f"scripts/autoresearch.py accept-stack {main.commit[:12]} {topic.commit[:12]}"
+    assert stack.command == f"accept-stack {main.commit[:12]} {topic.commit[:12]}"
     record(ledger, a_plan("st1", "accept-stack", **WHY), spread(0.12, 48))
     confirm = rounds.next_actions(now(ledger), at_topic)[0]
-    assert confirm.command == f"scripts/autoresearch.py round confirm {topic.commit[:12]}"
+    assert confirm.command == f"round confirm {topic.commit[:12]}"
     assert "accept-stack" not in names(rounds.next_actions(now(ledger), at_topic))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from ledger_runs import a_block, a_plan, forge, record
 
+from cartlab import round as rounds
 from cartlab.decide import decide
 from cartlab.ledger import Ledger
 from cartlab.model import TIERS, Evidence, Validity
@@ -113,7 +114,12 @@ FORGERIES: dict[str, tuple[Callable[[list[dict[str, Any]]], Any], str]] = {
     "a raised verdict": (
         lambda ev: [
             *ev,
-            {**ev[-1], "type": "decision", "attempt": "a2", "body": {"status": "keep", "override": True}},
+            {
+                **ev[-1],
+                "type": "decision",
+                "attempt": "a2",
+                "body": {"status": "keep", "overrides": "discard"},
+            },
         ],
         "only lower",
     ),
@@ -135,6 +141,71 @@ def test_a_forgery_is_found_although_the_chain_was_hashed_anew(root: Path, name:
     assert (root / "events.jsonl").read_bytes() != before
     findings = verify_events((root / "events.jsonl").read_bytes()).findings
     assert any(words in finding.what for finding in findings), findings
+
+
+def test_a_lowered_verdict_holds_if_it_has_a_reason(root: Path) -> None:
+    ledger = Ledger.open(root)
+    old = next(e["body"] for e in ledger.events() if e["type"] == "decision" and e["attempt"] == "a1")
+    low = {
+        **old,
+        "status": "inconclusive",
+        "decision": "inconclusive",
+        "overrides": "keep",
+        "reasons": ["a doubt"],
+    }
+    ledger.append("decision", "a1", low)
+    ledger.append("attempt_finished", "a1", {"status": "inconclusive"})
+    assert verify_events((root / "events.jsonl").read_bytes()).findings == []
+    ledger.append("decision", "a1", {**low, "reasons": []})
+    assert [f.what for f in verify_events((root / "events.jsonl").read_bytes()).findings] == [
+        "an override needs a reason"
+    ]
+
+
+@pytest.fixture
+def complete_round(tmp_path: Path) -> Path:
+    ledger = Ledger.open(tmp_path)
+    why = {"mechanism": "m", "falsify": "f"}
+    main, topic = a_plan("x").base, a_plan("x").cand
+    rounds.open_round(ledger, main, "2026-01-01T00:00:00.000Z", {})
+    record(ledger, a_plan("a", "accept", **why), noise(3, 0.12, 48))
+    facts = rounds.CandidateFacts(topic.commit, topic.tree, None, True, True, (), True)
+    rounds.start_confirm(ledger, facts, "seed")
+    made = record(ledger, a_plan("c", "confirm", **why), noise(4, 0.12, 24))
+    done = rounds.complete(ledger, facts, "c", made, True, "anytime", None)
+    assert done["body"]["action"] == "complete"
+    return tmp_path
+
+
+def round_body(events: list[dict[str, Any]], action: str) -> dict[str, Any]:
+    body: dict[str, Any] = next(
+        e["body"] for e in events if e["type"] == "round" and e["body"]["action"] == action
+    )
+    return body
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda ev: round_body(ev, "complete").update(attempt="a"), "without a confirm run"),
+        (lambda ev: round_body(ev, "open").update(target=1.5), "below the target"),
+        (lambda ev: round_body(ev, "open").update(strict=True, target=1.118), "lower bound is below"),
+        (lambda ev: round_body(ev, "open").update(target=1.02), "has a target of 1.02"),
+        (lambda ev: round_body(ev, "open").update(baseline_tree="0" * 40), "another baseline"),
+        (lambda ev: round_body(ev, "complete").update(tree="0" * 40), "another candidate"),
+        (lambda ev: round_body(ev, "complete").update(round_id="r"), "not active"),
+        (lambda ev: [*ev, {**ev[0]}], ""),
+        (lambda ev: [ev[0], *ev], "while"),
+        (lambda ev: [*ev[1:-2], ev[0], *ev[-2:]], "before the round was opened"),
+    ],
+)
+def test_a_round_is_complete_only_by_its_confirm_run(complete_round: Path, change: Any, words: str) -> None:
+    assert verify_events((complete_round / "events.jsonl").read_bytes()).findings == []
+    forge(complete_round, lambda events: r if isinstance(r := change(events), list) else None)
+    findings = verify_events((complete_round / "events.jsonl").read_bytes()).findings
+    # A new round after the end of one is fine.
+    assert bool(findings) == bool(words)
+    assert not words or any(words in f.what for f in findings), findings
 
 
 def test_a_forger_who_forgets_the_hash_is_named_by_line(root: Path) -> None:

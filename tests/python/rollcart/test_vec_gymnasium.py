@@ -1,0 +1,161 @@
+"""Gymnasium's own machinery runs over the environments: ids, the checker, wrappers, vectorisation."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.utils.env_checker import check_env
+from gymnasium.wrappers import vector as wrappers
+from vec_common import MODES, SMALL, equal, mk
+
+import rollcart
+
+ID = "rollcart:CartRunner-Nes-v0"
+
+
+def test_make_vec_gives_the_native_environment_and_others_on_request() -> None:
+    env = gymnasium.make_vec(ID, num_envs=16)
+    assert isinstance(env, rollcart.NesVectorEnv) and env.num_envs == 16
+    assert env.spec is not None and env.spec.id == "CartRunner-Nes-v0"
+    obs, _ = env.reset(seed=0)
+    assert obs.shape == (16, 4, 84, 84)
+    native = gymnasium.make_vec(ID, num_envs=2, **SMALL)
+    sync = gymnasium.make_vec(ID, num_envs=2, vectorization_mode="sync", **SMALL)
+    assert native.observation_space == sync.observation_space and native.action_space == sync.action_space
+    equal(native.reset(seed=3)[0], sync.reset(seed=3)[0])
+    for _ in range(4):
+        a, b = native.step(np.array([6, 9])), sync.step(np.array([6, 9]))
+        equal(list(a[:4]), list(b[:4]))
+        assert {k: v.dtype for k, v in b[4].items() if v.dtype != object}.items() <= {
+            k: v.dtype for k, v in a[4].items()
+        }.items()
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_the_single_environment_runs_in_processes(context: str) -> None:
+    env = gymnasium.make_vec(
+        ID, num_envs=2, vectorization_mode="async", vector_kwargs={"context": context}, **SMALL
+    )
+    native = mk(2)
+    try:
+        equal(env.reset(seed=1)[0].copy(), native.reset(seed=1)[0])
+        equal(env.step(np.array([6, 9]))[0].copy(), native.step([6, 9])[0])
+    finally:
+        env.close()
+
+
+def test_make_passes_the_limit_of_steps() -> None:
+    env = gymnasium.make_vec(ID, num_envs=2, max_episode_steps=3, **SMALL)
+    env.reset(seed=0)
+    assert [env.step([0, 0])[3].all() for _ in range(3)] == [False, False, True]
+    single = gymnasium.make(ID, max_episode_steps=3, **SMALL)
+    single.reset(seed=3, options={})
+    assert [single.step(0)[3] for _ in range(3)] == [False, False, True]
+
+
+@pytest.mark.parametrize("render_mode", [None, "rgb_array"])
+@pytest.mark.parametrize("obs", ["image", "ram", "dict"])
+def test_the_checker_finds_nothing_to_say(obs: str, render_mode: str | None) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env = gymnasium.make(ID, obs=obs, render_mode=render_mode, **SMALL)
+        check_env(env.unwrapped)
+        env.close()
+        env.close()
+
+
+def test_the_single_environment_gives_python_values() -> None:
+    env = gymnasium.make(ID, disable_env_checker=True, **SMALL).unwrapped
+    observation, info = env.reset(seed=0)
+    assert observation.shape == (2, 12, 10) and type(info["xpos"]) is int and info["state"] == "Level1"
+    observation, reward, terminated, truncated, info = env.step(6)
+    assert (type(reward), type(terminated), type(truncated)) == (float, bool, bool)
+    assert env.np_random_seed == 0
+    state = env.snapshot()  # type: ignore[attr-defined]
+    after = env.step(9)[0]
+    env.restore(state)  # type: ignore[attr-defined]
+    assert np.array_equal(env.step(9)[0], after)
+    for bad in (36, -1, 1.0, [0, 1], None):
+        with pytest.raises(ValueError, match="action"):
+            env.step(bad)
+
+
+def test_a_spec_survives_json_and_pickle() -> None:
+    spec = gymnasium.make_vec(ID, num_envs=2, frame_stack=2).spec
+    assert spec is not None
+    assert EnvSpec.from_json(spec.to_json()).kwargs == spec.kwargs
+    assert pickle.loads(pickle.dumps(spec)) == spec
+
+
+def test_no_rom_is_needed_until_one_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = gymnasium.spec("rollcart:SuperMarioBros-Nes-v0")
+    monkeypatch.setenv("RETRO_DATA_PATH", "/nowhere")
+    with (
+        pytest.raises(rollcart.errors.RomError, match=r"rom_path|rom\.nes")
+        if _retro()
+        else pytest.raises(rollcart.errors.ConfigError, match="RETRO_DATA_PATH")
+    ):
+        gymnasium.make(spec)
+
+
+def _retro() -> bool:
+    from rollcart import games
+
+    return bool(games.folders("SuperMarioBros-Nes-v0"))
+
+
+def played(env: Any, steps: int = 12) -> None:
+    env.reset(seed=0)
+    for _ in range(steps):
+        env.step(env.action_space.sample())
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_episode_statistics_count_right_in_every_mode(mode: str) -> None:
+    env = wrappers.RecordEpisodeStatistics(mk(2, mode, limit=4))
+    env.reset(seed=0)
+    for _ in range(4):
+        _, _, terminated, truncated, infos = env.step(np.array([6, 0]))
+    infos = infos.get("final_info", infos)
+    assert infos["episode"]["l"].tolist() == [4, 4]
+    assert infos["episode"]["r"].tolist() == infos["episode_return"].tolist()
+    if mode == "Disabled":
+        env.reset(options={"reset_mask": terminated | truncated})
+        for _ in range(4):
+            infos = env.step(np.array([6, 0]))[4]
+        assert infos["episode"]["l"].tolist() == [4, 4]
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda env: wrappers.ClipReward(env, -1, 1),
+        wrappers.NormalizeReward,
+        wrappers.NormalizeObservation,
+        lambda env: wrappers.TransformObservation(env, lambda o: o / 255.0),
+        wrappers.DictInfoToList,
+    ],
+)
+def test_vector_wrappers_run_over_it(wrap: Any) -> None:
+    played(wrap(mk(2, limit=5)))
+
+
+def test_a_video_of_lanes_is_recorded(tmp_path: Any) -> None:
+    pytest.importorskip("moviepy", reason="RecordVideo needs moviepy")
+    env = wrappers.RecordVideo(mk(2, render_mode="rgb_array"), str(tmp_path), video_length=5)
+    played(env)
+    env.close()
+    assert list(tmp_path.glob("*.mp4"))
+
+
+def test_a_window_shows_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    env = wrappers.HumanRendering(mk(2, render_mode="rgb_array"))
+    played(env, 3)
+    env.close()

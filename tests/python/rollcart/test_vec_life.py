@@ -1,0 +1,162 @@
+"""Beginning and end of an environment: imports, threads, processes, closing."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.error import ClosedEnvironmentError
+from vec_common import equal, mk, random_actions
+
+
+def run(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if k not in ("RAYON_NUM_THREADS", "OMP_NUM_THREADS")}
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**environment, **variables},
+        timeout=60,
+    )
+
+
+def test_importing_brings_no_gymnasium_and_no_thread() -> None:
+    done = run(
+        "import rollcart, sys, os; assert 'gymnasium' not in sys.modules, 'gymnasium';"
+        "print(len(os.listdir('/proc/self/task')) if os.path.isdir('/proc/self/task') else 1)"
+    )
+    assert done.stdout.strip() == "1", done.stderr
+
+
+def test_the_ids_are_known_whichever_is_imported_first() -> None:
+    for code in (
+        "import rollcart, gymnasium; gymnasium.spec('CartRunner-Nes-v0')",
+        "import gymnasium, rollcart; gymnasium.spec('CartRunner-Nes-v0')",
+        "import gymnasium; gymnasium.spec('rollcart:CartRunner-Nes-v0')",
+        "import rollcart, gymnasium; gymnasium.spec('rollcart:CartRunner-Nes-v0')",
+        "import rollcart, importlib; importlib.reload(rollcart); import gymnasium;"
+        "importlib.reload(rollcart); gymnasium.make('CartRunner-Nes-v0')",
+    ):
+        assert run(code).returncode == 0, run(code).stderr
+
+
+@pytest.mark.parametrize(
+    ("variables", "threads"),
+    [({"RAYON_NUM_THREADS": "3"}, 3), ({"OMP_NUM_THREADS": "2"}, 2), ({"OMP_NUM_THREADS": "1,4"}, 1)],
+    ids=str,
+)
+def test_limits_of_the_environment_are_honoured(variables: dict[str, str], threads: int) -> None:
+    done = run("import rollcart; print(rollcart.NesVectorEnv(num_envs=8).num_threads)", **variables)
+    assert done.stdout.strip() == str(threads), done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no affinity")
+def test_the_default_is_the_processors_that_this_process_may_use() -> None:
+    done = run(
+        "import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]); import rollcart;"
+        "print(rollcart.NesVectorEnv(num_envs=8).num_threads)"
+    )
+    assert done.stdout.strip() == "1", done.stderr
+
+
+def test_closing_twice_is_harmless_and_later_calls_say_so() -> None:
+    env = mk(2)
+    env.reset(seed=0)
+    env.close()
+    env.close(anything=True)
+    assert env.closed
+    calls: list[Any] = [
+        env.reset,
+        lambda: env.step([0, 0]),
+        env.ram,
+        env.snapshot,
+        lambda: env.render_lane(0),
+    ]
+    for call in calls:
+        with pytest.raises(ClosedEnvironmentError):
+            call()
+
+
+def test_threads_end_with_their_environment() -> None:
+    done = run(
+        "import rollcart, os, time\n"
+        "for _ in range(20):\n"
+        "    e = rollcart.NesVectorEnv(num_envs=4, num_threads=4); e.reset(); e.step([0] * 4); e.close()\n"
+        "deadline = time.time() + 10\n"
+        "while len(os.listdir('/proc/self/task')) > 1 and time.time() < deadline: time.sleep(0.05)\n"
+        "print(len(os.listdir('/proc/self/task')))\n"
+    )
+    assert done.stdout.strip() == "1", done.stderr
+
+
+def test_the_process_ends_after_an_uncaught_exception() -> None:
+    done = run(
+        "import rollcart; e = rollcart.NesVectorEnv(num_envs=8, num_threads=4); e.reset(); e.step([0] * 8);"
+        "raise RuntimeError('meant')"
+    )
+    assert done.returncode == 1 and "meant" in done.stderr
+
+
+def test_a_forked_child_makes_its_own_environment_and_is_told_about_its_parents() -> None:
+    done = run(
+        "import os, rollcart\n"
+        "e = rollcart.NesVectorEnv(num_envs=4, num_threads=2); e.reset(seed=0); e.step([0] * 4)\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    try:\n"
+        "        e.step([0] * 4)\n"
+        "    except RuntimeError as error:\n"
+        "        assert 'another process' in str(error)\n"
+        "    else:\n"
+        "        os._exit(3)\n"
+        "    new = rollcart.NesVectorEnv(num_envs=4, num_threads=2); new.reset(seed=0); new.step([0] * 4)\n"
+        "    new.close(); e.close(); os._exit(0)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])); e.step([0] * 4)\n"
+    )
+    assert done.stdout.strip() == "0" and done.returncode == 0, done.stderr
+
+
+def _child(seed: int) -> list[Any]:
+    env = mk(2, noop_reset_max=9)
+    env.reset(seed=seed)
+    return [env.step(actions)[0] for actions in random_actions(env, 5)]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_children_give_the_same_as_their_parent(method: str) -> None:
+    here = _child(4)
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        equal(pool.apply_async(_child, (4,)).get(timeout=60), here)
+
+
+def test_rendering_gives_owned_pictures_or_none() -> None:
+    assert mk(2).render() is None
+    env = mk(2, render_mode="rgb_array")
+    env.reset(seed=0)
+    first = env.render()
+    assert first is not None and len(first) == 2
+    assert all(p.shape == (224, 240, 3) and p.dtype == np.uint8 for p in first)
+    then = [p.copy() for p in first]
+    for actions in random_actions(env, 12):
+        env.step(actions)
+    equal(list(first), then)
+    with pytest.raises(ValueError, match="lane 2"):
+        env.render_lane(2)
+
+
+def test_the_profile_counts_what_was_done() -> None:
+    env = mk(2, limit=5)
+    env.reset(seed=0)
+    env.profile(lane_clocks=True)
+    for _ in range(12):
+        env.step([0, 0])
+    profile = env.profile(lane_clocks=False)
+    assert (profile["calls"], profile["steps"], profile["resets"], profile["episodes"]) == (12, 20, 6, 4)
+    assert profile["frames"] == 20 * 4 + 6
+    assert profile["lane_seconds_emulating"] > 0 and profile["lane_seconds_observing"] > 0
+    assert profile["seconds_in_step"] > 0

@@ -1,0 +1,161 @@
+"""Snapshots: a lane's whole state as bytes, into any lane, environment or process."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from vec_common import LEVELS, MODES, equal, mk, random_actions
+
+from rollcart.errors import StateError
+
+RANDOM = {"noop_reset_max": 20, "sticky_action_prob": 0.25}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_restored_run_goes_on_exactly_as_before(mode: str) -> None:
+    env = mk(3, mode, limit=None if mode == "Disabled" else 25, state_catalog=LEVELS, **RANDOM)
+    env.reset(seed=1)
+    for actions in random_actions(env, 20, seed=2):
+        observation = env.step(actions)[0]
+    saved = env.snapshot()
+    tape = random_actions(env, 8, seed=3)
+    first = [env.step(actions) for actions in tape]
+    pictures = [env.render_lane(lane) for lane in range(3)]
+    restored = env.restore(saved)
+    assert np.array_equal(restored, observation)
+    equal(first, [env.step(actions) for actions in tape])
+    equal(pictures, [env.render_lane(lane) for lane in range(3)])
+    other = mk(3, mode, limit=None if mode == "Disabled" else 25, **RANDOM)
+    equal(other.restore(saved), observation)
+    equal(first, [other.step(actions) for actions in tape])
+
+
+def test_saving_after_every_step_changes_nothing() -> None:
+    env, quiet = mk(2, limit=20, **RANDOM), mk(2, limit=20, **RANDOM)
+    env.reset(seed=1)
+    quiet.reset(seed=1)
+    for actions in random_actions(env, 60, seed=2):
+        equal(env.step(actions), quiet.step(actions))
+        env.restore(env.snapshot())
+
+
+def test_the_picture_of_a_restored_lane_is_the_one_it_had() -> None:
+    env = mk(2, maxpool=True)
+    env.reset(seed=0)
+    for actions in random_actions(env, 9):
+        env.step(actions)
+    picture, saved = env.render_lane(1), env.snapshot()
+    env.step([9, 9])
+    env.restore(saved)
+    assert np.array_equal(env.render_lane(1), picture)
+
+
+def test_lanes_outside_the_mask_and_none_stay() -> None:
+    env = mk(3, **RANDOM)
+    env.reset(seed=0)
+    early = env.snapshot()
+    for actions in random_actions(env, 6):
+        env.step(actions)
+    late = env.snapshot()
+    some = env.snapshot(np.array([True, False, True]))
+    assert some == [late[0], None, late[2]]
+    env.restore([early[0], None, early[2]], mask=np.array([True, True, False]))
+    assert env.snapshot() == [early[0], late[1], late[2]]
+
+
+def test_fork_copies_one_lane_into_many() -> None:
+    env = mk(4, **RANDOM)
+    env.reset(seed=0)
+    for actions in random_actions(env, 6):
+        env.step(actions)
+    before = env.snapshot()
+    observation = env.fork(2, np.array([True, False, True, True]))
+    assert env.snapshot() == [before[2], before[1], before[2], before[2]]
+    assert np.array_equal(observation[0], observation[2]) and np.array_equal(observation[3], observation[2])
+    result = env.step([9, 9, 9, 9])
+    assert np.array_equal(result[0][0], result[0][2]) and result[1][0] == result[1][2]
+    with pytest.raises(ValueError, match="lane 4"):
+        env.fork(4, np.ones(4, bool))
+
+
+def test_a_snapshot_travels_to_another_process(tmp_path: Path) -> None:
+    env = mk(1, **RANDOM)
+    env.reset(seed=0)
+    for actions in random_actions(env, 10):
+        env.step(actions)
+    (state,) = env.snapshot()
+    assert state is not None
+    (tmp_path / "lane").write_bytes(state)
+    code = (
+        "import sys, pathlib, hashlib, rollcart; e = rollcart.NesVectorEnv(resize=(12, 10), frame_stack=2,"
+        "noop_reset_max=20, sticky_action_prob=0.25); e.restore([pathlib.Path(sys.argv[1]).read_bytes()]);"
+        "print(hashlib.sha1(b''.join(e.step([a])[0].tobytes() for a in (9, 6, 18, 0, 9, 9))).hexdigest())"
+    )
+    import hashlib
+
+    here = hashlib.sha1(b"".join(env.step([a])[0].tobytes() for a in (9, 6, 18, 0, 9, 9))).hexdigest()
+    there = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "lane")], capture_output=True, text=True, check=True
+    )
+    assert there.stdout.strip() == here
+
+
+def test_bad_snapshots_are_refused_by_name_and_change_nothing() -> None:
+    env = mk(2)
+    env.reset(seed=0)
+    good = env.snapshot()
+    env.step([9, 6])
+    before = env.snapshot()
+    state = good[0]
+    assert state is not None
+    rom = bytearray(state)
+    rom[10] ^= 1
+    version = bytearray(state)
+    version[4] = 99
+    for bad, words in [
+        (b"", "RCLN"),
+        (b"RCST" + state[4:], "RCLN"),
+        (bytes(version), "version"),
+        (bytes(rom), "ROM"),
+        (state + b"x", "follow"),
+        (state[:-1], "cut short"),
+    ]:
+        with pytest.raises(StateError, match=f"lane 1.*{words}"):
+            env.restore([good[0], bad])
+        assert env.snapshot() == before
+    with pytest.raises(StateError, match="image options"):
+        mk(2, frame_stack=3).restore(good)
+    with pytest.raises(ValueError, match="expected 2"):
+        env.restore(good[:1])
+
+
+def test_every_cut_and_many_flips_of_a_snapshot_are_refused_or_harmless() -> None:
+    env = mk(1, frame_stack=1, resize=(2, 2))
+    env.reset(seed=0)
+    (state,) = env.snapshot()
+    assert state is not None
+    for length in range(0, len(state), 37):
+        with pytest.raises(StateError):
+            env.restore([state[:length]])
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        damaged = bytearray(state)
+        damaged[rng.integers(len(state))] ^= 1 << rng.integers(8)
+        try:
+            env.restore([bytes(damaged)])
+        except StateError:
+            continue
+        env.step([9])
+
+
+def test_copying_and_pickling_point_at_snapshots() -> None:
+    env = mk(1)
+    for copying in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="snapshot"):
+            copying(env)

@@ -27,7 +27,7 @@ pub use config::{Autoreset, Config, ConfigError, Observed};
 pub use infos::Infos;
 pub use lane::{Outcome, Tally, Work};
 pub use observe::{WINDOW_HEIGHT, WINDOW_WIDTH};
-pub use snapshot::SnapshotError;
+pub use snapshot::{SnapshotError, start_name};
 pub use starts::{Start, StartError};
 
 /// The engine that lanes run.

@@ -9,6 +9,7 @@ import json
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from rollcart import games
 from rollcart._native import Batch
-from rollcart.errors import ConfigError
+from rollcart.errors import ConfigError, StateError
 
 
 @dataclass
@@ -72,6 +73,14 @@ def chosen(lanes: Lanes, what: str, state: object, now: list[int]) -> list[int]:
             )
         return [start if one is None else lanes.start(one) for one, start in zip(state, now, strict=True)]
     return [lanes.start(state)] * len(now)
+
+
+def learn_start(lanes: Lanes, snapshot: bytes | None) -> None:
+    """Reads the state where a snapshot's later episodes begin, if it is the game's and not known yet."""
+    name = None if snapshot is None else Batch.start_of(snapshot)
+    if name is not None and name not in lanes.starts:
+        with suppress(StateError):
+            lanes.start(name)
 
 
 def _catalog(catalog: object, game: games.Game) -> list[tuple[str, bytes | None]]:

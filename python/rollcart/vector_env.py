@@ -251,13 +251,20 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
             raise ValueError(
                 f"snapshots: expected {self.num_envs}, one a lane (None for none), found {len(snapshots)}"
             )
-        batch.restore([state if lane else None for state, lane in zip(snapshots, lanes, strict=True)])
+        taken = [state if lane else None for state, lane in zip(snapshots, lanes, strict=True)]
+        assert self._lanes is not None
+        for state in taken:
+            _setup.learn_start(self._lanes, state)
+        batch.restore(taken)
+        self._seeded |= [state is not None for state in taken]
         return self._present(batch)
 
     def fork(self, src_lane: int, mask: NDArray[np.bool_]) -> Any:
         """Copies lane `src_lane`, with its random numbers, into those of `mask`; gives all observations."""
         batch = self._open()
-        batch.fork(src_lane, self._all_or(mask))
+        lanes = self._all_or(mask)
+        batch.fork(src_lane, lanes)
+        self._seeded |= lanes
         return self._present(batch)
 
     def render_lane(self, lane: int) -> NDArray[np.uint8]:

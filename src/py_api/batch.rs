@@ -229,6 +229,12 @@ impl Batch {
         lanes.iter().enumerate().map(one).collect()
     }
 
+    /// The name of the state where a snapshot's later episodes begin; None if it has none that can be read.
+    #[staticmethod]
+    fn start_of(snapshot: &[u8]) -> Option<String> {
+        vec_env::start_name(snapshot)
+    }
+
     /// Takes over snapshots; None leaves a lane as it is. Nothing changes unless all of them fit.
     fn restore(&mut self, snapshots: Vec<Option<Bound<'_, PyBytes>>>) -> PyResult<()> {
         let snapshots: Vec<_> = snapshots.iter().map(|bytes| bytes.as_ref().map(PyBytesMethods::as_bytes)).collect();

@@ -14,6 +14,7 @@ use crate::emulator::nes::{Buttons, ConsoleState};
 const MAGIC: &[u8; 4] = b"RCLN";
 /// Goes up whenever the plain data of `LaneState` or of a console's state changes.
 const VERSION: u16 = 1;
+const DIGEST_BYTES: usize = 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
@@ -34,9 +35,10 @@ pub enum SnapshotError {
 plain_data! {
     #[allow(unreachable_pub, reason = "the macro declares for other rooms")]
     pub struct LaneState {
+        /// The name of the state where the lane's episodes begin.
+        pub start: Vec<u8>,
         /// The image options in words: stacked bytes of other options mean something else.
         pub image: Vec<u8>,
-        pub start: Vec<u8>,
         pub rng: [u64; 4],
         pub ended: bool,
         pub terminated: bool,
@@ -115,6 +117,14 @@ pub(super) fn save(lane: &Lane, rules: &Rules) -> Vec<u8> {
     out.extend_from_slice(&rules.rom);
     LaneState::of(lane, rules).put(&mut out);
     out
+}
+
+/// The name of the state where the snapshot's later episodes begin, without a look at the rest.
+pub fn start_name(bytes: &[u8]) -> Option<String> {
+    let mut reader = Reader::new(bytes.strip_prefix(MAGIC)?);
+    let version = u16::get(&mut reader).ok()?;
+    reader.take(DIGEST_BYTES).ok()?;
+    String::from_utf8((version == VERSION).then(|| Vec::get(&mut reader).ok())??).ok()
 }
 
 /// Reads and checks a snapshot; `trial` is a console of the same cartridge, whose own state does not matter.

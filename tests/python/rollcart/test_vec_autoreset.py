@@ -62,6 +62,7 @@ def test_same_step_hands_out_the_last_frame_apart_with_masks() -> None:
     assert infos["elapsed_steps"].tolist() == [0, 4, 0]
     fresh, _ = mk(1).reset(seed=0)
     assert np.array_equal(observation[0], fresh[0])
+    assert env.step([0, 0, 0])[4]["_final_obs"].tolist() == [False, True, False]
     assert not any("final" in key for key in env.step([0, 0, 0])[4])
 
 
@@ -106,7 +107,6 @@ def test_every_reported_episode_has_the_length_of_the_limit(mode: str) -> None:
     lengths = []
     for _ in range(30):
         infos = env.step([0, RIGHT])[4]
-        infos = infos.get("final_info", infos)
         if "episode" in infos:
             lengths += infos["episode"]["l"][infos["_episode"]].tolist()
     assert len(lengths) >= 8 and set(lengths) == {5}

@@ -3,37 +3,49 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from vec_common import LEVELS, MODES, equal, mk, random_actions
 
+from rollcart import NesVectorEnv
 from rollcart.errors import StateError
 
 RANDOM = {"noop_reset_max": 20, "sticky_action_prob": 0.25}
 
 
+def go(env: NesVectorEnv, tape: np.ndarray) -> list[Any]:
+    """Results of every call: steps, and resets of ended lanes where the caller has to."""
+    results: list[Any] = []
+    for actions in tape:
+        results.append(env.step(actions))
+        done = results[-1][2] | results[-1][3]
+        if env.metadata["autoreset_mode"].value == "Disabled" and done.any():
+            results.append(env.reset(options={"reset_mask": done}))
+    return results
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_a_restored_run_goes_on_exactly_as_before(mode: str) -> None:
-    env = mk(3, mode, limit=None if mode == "Disabled" else 25, state_catalog=LEVELS, **RANDOM)
+    env, other = (mk(3, mode, limit=25, state_catalog=catalog, **RANDOM) for catalog in (LEVELS, None))
     env.reset(seed=1)
-    for actions in random_actions(env, 20, seed=2):
-        observation = env.step(actions)[0]
+    observation = go(env, random_actions(env, 20, seed=2))[-1][0]
     saved = env.snapshot()
-    tape = random_actions(env, 8, seed=3)
-    first = [env.step(actions) for actions in tape]
+    tape = random_actions(env, 40, seed=3)
+    first = go(env, tape)
     pictures = [env.render_lane(lane) for lane in range(3)]
-    restored = env.restore(saved)
-    assert np.array_equal(restored, observation)
-    equal(first, [env.step(actions) for actions in tape])
+    assert np.array_equal(env.restore(saved), observation)
+    equal(first, go(env, tape))
     equal(pictures, [env.render_lane(lane) for lane in range(3)])
-    other = mk(3, mode, limit=None if mode == "Disabled" else 25, **RANDOM)
-    equal(other.restore(saved), observation)
-    equal(first, [other.step(actions) for actions in tape])
+    assert np.array_equal(other.restore(saved), observation)
+    equal(first, go(other, tape))
+    assert other.start_states == env.start_states
 
 
 def test_saving_after_every_step_changes_nothing() -> None:
@@ -97,8 +109,6 @@ def test_a_snapshot_travels_to_another_process(tmp_path: Path) -> None:
         "noop_reset_max=20, sticky_action_prob=0.25); e.restore([pathlib.Path(sys.argv[1]).read_bytes()]);"
         "print(hashlib.sha1(b''.join(e.step([a])[0].tobytes() for a in (9, 6, 18, 0, 9, 9))).hexdigest())"
     )
-    import hashlib
-
     here = hashlib.sha1(b"".join(env.step([a])[0].tobytes() for a in (9, 6, 18, 0, 9, 9))).hexdigest()
     there = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "lane")], capture_output=True, text=True, check=True

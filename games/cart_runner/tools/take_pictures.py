@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 """Take the pictures of docs/images from the running game: the title, and one moment of each level's movie.
 
-Each picture is stable-retro's window (224 rows, 240 columns) at twice its size, as a PNG. Needs the built native
-module and numpy.
+Each picture is stable-retro's window (224 rows, 240 columns) at twice its size, as a PNG. Needs the
+built native module and numpy.
 
     .venv/bin/python games/cart_runner/tools/take_pictures.py
 """
 
 import struct
 import zlib
-from pathlib import Path
 
 import numpy as np
-import rollcart
 from find_movie import DATA, GAME, mask
+
+import rollcart
 
 IMAGES = GAME.parents[1] / "docs/images"
 SCALE = 2

@@ -6,6 +6,7 @@
 mod batch;
 mod console;
 mod errors;
+mod rules;
 
 use pyo3::prelude::*;
 
@@ -16,5 +17,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<batch::Batch>()?;
     module.add_class::<console::Console>()?;
     module.add_class::<console::CpuRegisters>()?;
+    module.add_class::<rules::GameRules>()?;
     Ok(())
 }

@@ -10,14 +10,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from rollcart import errors
-from rollcart._native import Console, CpuRegisters
+from rollcart._native import Console, CpuRegisters, GameRules
 from rollcart._registration import register_when_possible
 
 if TYPE_CHECKING:
     from rollcart.env import NesEnv
     from rollcart.vector_env import NesVectorEnv
 
-__all__ = ["Console", "CpuRegisters", "NesEnv", "NesVectorEnv", "errors"]
+__all__ = ["Console", "CpuRegisters", "GameRules", "NesEnv", "NesVectorEnv", "errors"]
 
 _LATER = {"NesEnv": "rollcart.env", "NesVectorEnv": "rollcart.vector_env"}
 

@@ -48,7 +48,7 @@ pub(super) struct Scratch {
     /// The frame before the last one as RGB planes, for `maxpool`.
     held: Vec<u8>,
     planes: Vec<u8>,
-    sums: Vec<u32>,
+    sums: Vec<u16>,
 }
 
 /// Draws images of one [`ImageSpec`].

@@ -31,7 +31,15 @@ pub(crate) struct Resizer {
     output: (usize, usize),
     rows: Axis,
     columns: Axis,
+    /// For each count of pixels, what to multiply a sum with to divide it by the count.
+    reciprocals: Vec<u64>,
 }
+
+/// A sum of n bytes, times 2^48/n rounded up, shifted down by 48, is the sum divided by n exactly while
+/// 255 * n * n < 2^48; n is at most the pixels of a window. A division would take most of the time of a resize.
+const RECIPROCAL_BITS: u32 = 48;
+/// 257 rows of bytes still fit into 16 bits.
+const MOST_ROWS: usize = 257;
 
 impl Axis {
     fn new(source: usize, output: usize, algorithm: Algorithm) -> Self {
@@ -40,6 +48,14 @@ impl Axis {
             Algorithm::Area => Self::Ranges((0..output).map(|i| first(i)..first(i + 1).max(first(i) + 1)).collect()),
             Algorithm::Nearest => Self::Points((0..output).map(first).collect()),
             Algorithm::Bilinear => Self::Pairs((0..output).map(|i| pair(i, source, output)).collect()),
+        }
+    }
+
+    /// The most sources that one output covers.
+    fn widest(&self) -> usize {
+        match self {
+            Self::Ranges(ranges) => ranges.iter().map(Range::len).max().unwrap_or(0),
+            Self::Points(_) | Self::Pairs(_) => 0,
         }
     }
 }
@@ -53,15 +69,15 @@ fn pair(i: usize, source: usize, output: usize) -> (usize, usize, u32) {
 
 impl Resizer {
     /// # Panics
-    /// If a side of either size is 0.
+    /// If a side of either size is 0, or the source has more rows than a sum can hold.
     pub(crate) fn new(source: (usize, usize), output: (usize, usize), algorithm: Algorithm) -> Self {
         assert!(source.0 > 0 && source.1 > 0 && output.0 > 0 && output.1 > 0, "a size has no side of 0");
-        Self {
-            source,
-            output,
-            rows: Axis::new(source.0, output.0, algorithm),
-            columns: Axis::new(source.1, output.1, algorithm),
-        }
+        assert!(source.0 <= MOST_ROWS, "a window has at most {MOST_ROWS} rows");
+        let rows = Axis::new(source.0, output.0, algorithm);
+        let columns = Axis::new(source.1, output.1, algorithm);
+        let most = rows.widest() * columns.widest();
+        let reciprocals = (0..=most as u64).map(|n| (1 << RECIPROCAL_BITS) / n.max(1) + 1).collect();
+        Self { source, output, rows, columns, reciprocals }
     }
 
     /// Height and width that come out.
@@ -70,7 +86,7 @@ impl Resizer {
     }
 
     /// Reads `plane` (source height x width) and fills `out` (output height x width).
-    pub(crate) fn resize(&self, plane: &[u8], sums: &mut Vec<u32>, out: &mut [u8]) {
+    pub(crate) fn resize(&self, plane: &[u8], sums: &mut Vec<u16>, out: &mut [u8]) {
         if self.source == self.output {
             out.copy_from_slice(plane);
             return;
@@ -83,11 +99,11 @@ impl Resizer {
                     sums.clear();
                     sums.resize(self.source.1, 0);
                     for y in range.clone() {
-                        sums.iter_mut().zip(rows_of(y)).for_each(|(sum, &value)| *sum += u32::from(value));
+                        sums.iter_mut().zip(rows_of(y)).for_each(|(sum, &value)| *sum += u16::from(value));
                     }
                     for (columns, out) in columns.iter().zip(out) {
-                        let sum: u32 = sums[columns.clone()].iter().sum();
-                        *out = (sum / (range.len() * columns.len()) as u32) as u8;
+                        let sum: u64 = sums[columns.clone()].iter().map(|&sum| u64::from(sum)).sum();
+                        *out = (sum * self.reciprocals[range.len() * columns.len()] >> RECIPROCAL_BITS) as u8;
                     }
                 }
             }
@@ -166,6 +182,11 @@ mod tests {
         #[test]
         fn area_equals_the_formula_for_any_sizes((plane, source, output) in cases()) {
             prop_assert_eq!(resize(&plane, source, output, Algorithm::Area), naive_area(&plane, source, output));
+        }
+
+        #[test]
+        fn one_output_of_a_whole_window_divides_exactly(plane in prop::collection::vec(any::<u8>(), 224 * 240)) {
+            prop_assert_eq!(resize(&plane, (224, 240), (1, 1), Algorithm::Area), naive_area(&plane, (224, 240), (1, 1)));
         }
 
         #[test]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -161,3 +163,57 @@ def test_the_profile_counts_what_was_done() -> None:
     assert profile["frames"] == 20 * 4 + 6
     assert profile["lane_seconds_emulating"] > 0 and profile["lane_seconds_observing"] > 0
     assert profile["seconds_in_step"] > 0
+
+
+def test_no_warning_comes_from_a_hundred_steps_under_strict_numpy() -> None:
+    done = run(
+        "import warnings; warnings.simplefilter('error'); import numpy as np; np.seterr(all='raise');"
+        "import rollcart; e = rollcart.NesVectorEnv(num_envs=2, obs='dict', noop_reset_max=5)\n"
+        "e.reset(seed=0)\n"
+        "for i in range(100): e.step([i % 36, 35 - i % 36])"
+    )
+    assert done.returncode == 0 and not done.stderr, done.stderr
+
+
+MEMORY = """
+import os, resource
+import rollcart
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+def make():
+    return rollcart.NesVectorEnv(num_envs=4, num_threads=2, max_episode_steps=3, resize=(12, 10),
+                                 frame_skip=1, autoreset_mode="SameStep")
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="this system does not show resident memory")
+@pytest.mark.parametrize(
+    "work",
+    [
+        "for _ in range(500): env.reset()",
+        "for _ in range(1500): env.step([9, 6, 0, 35])",
+        "for _ in range(200): e = make(); e.reset(); e.step([0] * 4); e.close()",
+        "for _ in range(300): env.restore(env.snapshot())",
+    ],
+)
+def test_memory_does_not_grow(work: str) -> None:
+    measured = f"{work}\nbefore = resident()\n{work}\nprint(resident() - before)"
+    done = run(f"{MEMORY}\nenv = make(); env.reset()\n{measured}")
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 8 << 20
+
+
+def test_an_interrupt_ends_a_loop_of_steps() -> None:
+    code = (
+        "import rollcart; e = rollcart.NesVectorEnv(num_envs=64, num_threads=2); e.reset()\n"
+        "print('on', flush=True)\n"
+        "while True: e.step([0] * 64)"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None and child.stdout.readline() == "on\n"
+    child.send_signal(signal.SIGINT)
+    _, error = child.communicate(timeout=30)
+    assert child.returncode != 0 and "KeyboardInterrupt" in error

@@ -1,0 +1,153 @@
+"""Values, rewards and ends are those of stable-retro's own evaluator, for every NES game that it ships.
+
+stable-retro evaluates on the memory of a running core, so one runs (the bundled game's), and random bytes
+are put into its RAM. Only files of the integrations are used; no ROM but ours.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from vec_model import GAME
+
+from rollcart import GameRules
+from rollcart.errors import ConfigError
+
+_SPEC = importlib.util.find_spec("stable_retro")
+ROOT = Path(next(iter(_SPEC.submodule_search_locations or [""]))) / "data/stable" if _SPEC else Path()
+GAMES = sorted(path.name for path in ROOT.glob("*-Nes-v*")) if _SPEC else []
+WORK_RAM = 0x2000
+
+
+@pytest.fixture(scope="module")
+def emulator() -> Iterator[Any]:
+    retro = pytest.importorskip("stable_retro", reason="the extra `peers` has the oracle")
+    core = retro.RetroEmulator(str(GAME / "rom.nes"))
+    core.step()
+    yield core
+    del core
+
+
+def oracle(emulator: Any, folder: Path) -> Any:
+    from stable_retro.data import GameData
+
+    data = GameData(data=str(folder / "data.json"), scenario=str(folder / "scenario.json"))
+    emulator.configure_data(data)
+    return data
+
+
+def put(data: Any, ram: np.ndarray) -> None:
+    for address in range(0, 2048, 8):
+        word = int.from_bytes(ram[address : address + 8].tobytes(), "little", signed=True)
+        data.memory.assign(address, "<i8", word)
+    data.update_ram()
+
+
+def compare(emulator: Any, folder: Path, images: list[np.ndarray]) -> None:
+    rules = GameRules((folder / "data.json").read_text(), (folder / "scenario.json").read_text(), WORK_RAM)
+    data = oracle(emulator, folder)
+    data.reset()
+    before: list[int] | None = None
+    for image in images:
+        put(data, image)
+        memory = np.concatenate([image, np.zeros(WORK_RAM, np.uint8)])
+        now = rules.values(memory)
+        theirs = data.lookup_all()
+        ours = dict(zip(rules.names, now, strict=True))
+        in_ram = {name for name, entry in _info(folder).items() if entry["address"] < 0x800}
+        assert {k: v for k, v in ours.items() if k in in_ram} == {
+            k: v for k, v in theirs.items() if k in in_ram
+        }
+        if before is not None:
+            reward, done = rules.judge(before, now)
+            theirs = data.current_reward()
+            # stable-retro adds a reward's terms in the order of a hash table: beyond 2^24, which random bytes
+            # reach and no game does, the last bit of a 32-bit sum depends on the order.
+            exact = max(abs(reward), abs(theirs)) < 2**24
+            assert abs(reward - theirs) <= (0 if exact else np.spacing(np.float32(theirs)))
+            assert done == data.is_done()
+        before = now
+
+
+def _info(folder: Path) -> dict[str, Any]:
+    info: dict[str, Any] = json.loads((folder / "data.json").read_text())["info"]
+    return info
+
+
+def scripted(folder: Path) -> bool:
+    return '"script"' in (folder / "scenario.json").read_text()
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_an_integration_evaluates_as_stable_retro_does(game: str, emulator: Any) -> None:
+    folder = ROOT / game
+    if scripted(folder):
+        with pytest.raises(ConfigError, match="Lua"):
+            GameRules((folder / "data.json").read_text(), (folder / "scenario.json").read_text(), WORK_RAM)
+        return
+    rng = np.random.default_rng(len(game))
+    images = [rng.integers(256, size=2048, dtype=np.uint8) for _ in range(3)]
+    # Small numbers and equal images: zero and equal conditions hold, changes are small or none.
+    images += [rng.integers(4, size=2048, dtype=np.uint8) for _ in range(2)]
+    images += [images[-1], np.zeros(2048, np.uint8)]
+    compare(emulator, folder, images)
+
+
+TYPES = [
+    f"{endian}{kind}{width}"
+    for endian in ("<", ">", "|", "=", "><", "<>", ">=", "<=")
+    for kind in "uidn"
+    for width in ((4,) if endian in ("><", "<>", ">=", "<=") else range(1, 9))
+]
+OPERATORS = [
+    "equal", "not-equal", "negative-equal", "less-than", "greater-than", "less-or-equal", "greater-or-equal",
+    "nonzero", "zero", "positive", "negative", "sign", "no-such",
+]  # fmt: skip
+
+
+def test_every_type_reads_as_stable_retro_does(tmp_path: Path, emulator: Any) -> None:
+    info = {f"v{at}": {"address": 16 * at, "type": text} for at, text in enumerate(TYPES)}
+    (tmp_path / "data.json").write_text(json.dumps({"info": info}))
+    (tmp_path / "scenario.json").write_text("{}")
+    rng = np.random.default_rng(7)
+    compare(emulator, tmp_path, [rng.integers(256, size=2048, dtype=np.uint8) for _ in range(20)])
+
+
+@pytest.mark.parametrize("measurement", [None, "delta", "absolute"])
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_every_operator_judges_as_stable_retro_does(
+    operator: str, measurement: str | None, tmp_path: Path, emulator: Any
+) -> None:
+    rule = {"op": operator, "reference": 2, **({"measurement": measurement} if measurement else {})}
+    info = {"a": {"address": 3, "type": "|i1"}, "b": {"address": 9, "type": "|u1"}}
+    (tmp_path / "data.json").write_text(json.dumps({"info": info}))
+    scenario = {
+        "reward": {"variables": {"a": {**rule, "reward": 1.5, "penalty": 0.25}, "b": {"reward": -1.0}}},
+        "done": {
+            "variables": {"a": rule},
+            "nodes": {"n": {"condition": "all", "variables": {"a": {"op": "negative"}, "b": rule}}},
+        },
+    }
+    (tmp_path / "scenario.json").write_text(json.dumps(scenario))
+    rng = np.random.default_rng(3)
+    images = []
+    for a, b in rng.integers(-4, 5, size=(60, 2)):
+        image = np.zeros(2048, np.uint8)
+        image[3], image[9] = a & 255, abs(b)
+        images.append(image)
+    compare(emulator, tmp_path, images)
+
+
+def test_bad_arguments_are_named() -> None:
+    rules = GameRules('{"info": {"a": {"address": 3, "type": "|i1"}}}', "{}")
+    with pytest.raises(ValueError, match="2048"):
+        rules.values(np.zeros(10, np.uint8))
+    with pytest.raises(ValueError, match="expected 1"):
+        rules.judge([1, 2], [1])
+    assert rules.names == ["a"] and rules.warnings == []

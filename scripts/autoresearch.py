@@ -16,7 +16,6 @@ AGAIN = "CARTLAB_STARTED_AGAIN"
 
 try:
     from cartlab.cli import main
-    from cartlab.ledger import RESULTS_TSV_COLUMNS
 except ImportError as missing:
     if __name__ != "__main__":
         raise
@@ -25,7 +24,18 @@ except ImportError as missing:
         os.execv(str(PYTHON), [str(PYTHON), str(HERE), *sys.argv[1:]])
     sys.exit(f"cartlab cannot be imported ({missing}); run: make setup")
 
-__all__ = ["RESULTS_TSV_COLUMNS", "main"]
+__all__ = ["main"]
+
+
+def __getattr__(name: str) -> object:
+    # RESULTS_TSV_COLUMNS is importable from here; read late, because `next` needs no ledger and answers at
+    # once.
+    if name == "RESULTS_TSV_COLUMNS":
+        from cartlab.ledger import RESULTS_TSV_COLUMNS
+
+        return RESULTS_TSV_COLUMNS
+    raise AttributeError(name)
+
 
 if __name__ == "__main__":
     os.environ.pop(AGAIN, None)

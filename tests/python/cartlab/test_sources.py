@@ -151,6 +151,20 @@ def test_the_tree_of_the_work_tree_is_the_tree_of_its_commit(project: fake_proje
     assert found == project.git("rev-parse", "HEAD^{tree}")
 
 
+def test_an_edit_of_the_same_size_and_time_as_the_commit_is_seen(project: fake_project.Project) -> None:
+    project.git("config", "core.trustctime", "false")
+    file, index = project.path / "engine.c", project.path / ".git" / "index"
+    stamp = 10**18
+    project.engine(work=50)
+    os.utime(file, ns=(stamp, stamp))
+    project.commit("fifty")
+    os.utime(index, ns=(stamp, stamp))
+    project.engine(work=90)
+    os.utime(file, ns=(stamp, stamp))
+    found = sources.tree_of_worktree(project.path)
+    assert found != project.git("rev-parse", "HEAD^{tree}")
+
+
 # --- exported trees
 
 

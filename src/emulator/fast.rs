@@ -86,7 +86,7 @@ impl Engine for Fast {
 
     fn run_frame(&mut self, pads: [Buttons; 2], draw: Draw) {
         self.bus.pads.hold(pads.map(|pad| pad.0));
-        self.bus.ppu.begin_frame(draw == Draw::Picture);
+        self.bus.ppu.begin_frame(self.bus.cycles, draw == Draw::Picture);
         run::run_frame(&mut self.cpu, &mut self.bus);
         self.bus.apu.catch_up(self.bus.cycles - 1);
         self.bus.ppu.end_frame(self.bus.cycles);

@@ -51,6 +51,6 @@ fn hang(bus: &mut Bus, stop: u64) {
 
 /// Runs one instruction or interrupt sequence.
 pub(super) fn step(cpu: &mut Cpu, bus: &mut Bus) {
+    bus.ppu.begin_frame(bus.cycles, false);
     run_until(cpu, bus, bus.cycles + 1);
-    bus.ppu.begin_frame(false);
 }

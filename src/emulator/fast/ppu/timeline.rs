@@ -129,8 +129,9 @@ impl Ppu {
         self.catch_up(dot + 1);
     }
 
-    /// A frame of `run_frame` begins: foretells its NMI, and draws from the next line 0 on if asked to.
-    pub(in super::super) fn begin_frame(&mut self, draw: bool) {
+    /// A frame of `run_frame` begins before `cycle`: foretells its NMI, and draws from the next line 0 on if asked to.
+    pub(in super::super) fn begin_frame(&mut self, cycle: u64, draw: bool) {
+        self.pass_events(last_dot_before(cycle));
         self.drawing = draw;
         if self.event == Event::Vblank && self.nmi_at == NEVER && self.beam.ctrl & ctrl::NMI != 0 {
             self.nmi_at = self.coming_nmi();

@@ -103,7 +103,7 @@ impl Resizer {
                     }
                     for (columns, out) in columns.iter().zip(out) {
                         let sum: u64 = sums[columns.clone()].iter().map(|&sum| u64::from(sum)).sum();
-                        *out = (sum * self.reciprocals[range.len() * columns.len()] >> RECIPROCAL_BITS) as u8;
+                        *out = ((sum * self.reciprocals[range.len() * columns.len()]) >> RECIPROCAL_BITS) as u8;
                     }
                 }
             }

@@ -1,6 +1,6 @@
 """autoresearch.toml: what cartlab knows about a repository, read once and checked.
 
-Contract: the last lines of MEASUREMENT.md section 6. Every key is a row of the tables below; a key that is
+Contract: docs/benchmarking.md. Every key is a row of the tables below; a key that is
 in no table is an error, and so is a value of another type. Paths are globs relative to the repository's
 top; commands are one shell line each. What the values mean is the business of sources, measure and checks.
 """
@@ -116,7 +116,7 @@ def load(repo: Path) -> Config:
     except OSError as error:
         raise BadInput(
             f"{FILE} must stand at the repository's top; {error.strerror or error}",
-            "write one: MEASUREMENT.md section 6 and docs/benchmarking.md list its keys",
+            "write one: docs/benchmarking.md lists its keys",
         ) from None
     return parse(text, path)
 

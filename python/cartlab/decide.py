@@ -1,6 +1,6 @@
 """From evidence to a verdict: the one place where a status is given.
 
-Contract: the table of MEASUREMENT.md section 3. Pure and total: each combination of tier, bounds, validity
+Contract: the table of docs/benchmarking.md. Pure and total: each combination of tier, bounds, validity
 and budget gives exactly one status, read from the top of `decide` downwards. Nothing here measures,
 computes statistics or knows a round.
 

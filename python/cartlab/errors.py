@@ -1,6 +1,6 @@
 """Every way in which cartlab refuses or fails, one class an exit code.
 
-The codes are MEASUREMENT.md's (section 6). A message says what was expected and what was found; the hint
+The codes are those of docs/benchmarking.md. A message says what was expected and what was found; the hint
 says what to try. Libraries raise these, only the command line turns one into text and an exit code. Nothing
 here prints or exits.
 

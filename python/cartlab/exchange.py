@@ -1,7 +1,7 @@
 """`export` and `import`: a ledger that can be handed on, and results of another one taken in as what they
 are.
 
-Contract: MEASUREMENT.md section 5. An export is a file of lines: a header, then the events without paths
+Contract: SPECS.md section 6. An export is a file of lines: a header, then the events without paths
 and names of this machine, chained anew, so that `verify` derives every decision again from it. The header
 has the tip of the chain it was made from. What is imported is marked, has rows, and is never evidence:
 blocks of another machine continue nothing here.

@@ -1,7 +1,7 @@
 """The values that cartlab passes around: refs, builds, workloads, plans, blocks, evidence, verdicts, and
 two tables.
 
-Contract: MEASUREMENT.md sections 3, 5 and 6. Everything is frozen and plain; what is stored has to_json /
+Contract: SPECS.md sections 5 and 6. Everything is frozen and plain; what is stored has to_json /
 from_json, and from_json(to_json(x)) == x. Nothing here reads a clock, a file or the environment, and
 nothing here decides.
 
@@ -121,7 +121,7 @@ PHASES = ("orient", "diagnose", "prototype", "screen", "acceptance", "record", "
 
 
 class Policy(NamedTuple):
-    """Every number that a verdict depends on (MEASUREMENT.md section 3). Ratios are candidate / baseline
+    """Every number that a verdict depends on (SPECS.md section 5). Ratios are candidate / baseline
     speed.
     """
 
@@ -350,7 +350,7 @@ all the same.
 
 @dataclass(frozen=True)
 class Block(Stored):
-    """One block: the sample. Body of a `block` event (MEASUREMENT.md section 5).
+    """One block: the sample. Body of a `block` event (SPECS.md section 6).
 
     index: 0, 1, ... within its attempt. coin: 0 = the baseline played role 1, 1 = the candidate did. order:
     one letter a slice, in the order run: "B" baseline, "C" candidate. base_ns[i] and cand_ns[i] are the

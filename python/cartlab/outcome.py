@@ -1,6 +1,6 @@
 """What every command answers: one object for `--json`, and five closing lines for people.
 
-The keys are MEASUREMENT.md section 6's: unknown is null, a key is never absent. `details` is ours: what one
+The keys are SPECS.md section 6's: unknown is null, a key is never absent. `details` is ours: what one
 command has to say beyond the common keys (the frozen plan of a dry run, the rows of `status`, the actions
 of `next`).
 """

@@ -1,7 +1,7 @@
 """From a request to a frozen plan: sizes, budgets and what a run is called, before anything is built or
 measured.
 
-Contract: MEASUREMENT.md sections 3 (budgets), 5 (benchmark_tier) and 6 (flags). Pure: the caller resolves
+Contract: SPECS.md sections 5 and 6. Pure: the caller resolves
 refs, hashes the harness and reads the ledger's floor; a dry run prints what this gives and stops. Nothing
 recognises a tier by its sizes.
 """

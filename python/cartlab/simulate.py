@@ -1,6 +1,6 @@
 """How often the rules err, on machines that we make up: the error table, and the runs behind it.
 
-Contract: the targets in MEASUREMENT.md section 3. Everything is drawn from a seed and given back; nothing
+Contract: the targets in SPECS.md section 5. Everything is drawn from a seed and given back; nothing
 is printed, read or timed. A simulated run goes through stats.evidence_path and decide, block by block, as a
 real one does. `accept_twin` is the same rule over all trials at once; the tests hold it against the real
 one.

@@ -1,6 +1,6 @@
 """The slice server: drives one build of one workload, one timed slice at a time.
 
-Source: MEASUREMENT.md sections 2 and 6. It runs by path, `python -I slice_server.py ADAPTER BUILD_DIR`,
+Source: SPECS.md sections 4 and 6. It runs by path, `python -I slice_server.py ADAPTER BUILD_DIR`,
 imports the standard library alone, speaks JSON lines over stdin and stdout, and knows neither which side it
 drives nor what is decided from its numbers. Which slice comes when, time limits, and comparing are the
 controller's.

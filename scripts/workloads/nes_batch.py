@@ -1,7 +1,7 @@
 """The canonical workload: rollcart's vector environment under a frozen stochastic policy, for cartlab's
 slice server.
 
-Contract: MEASUREMENT.md section 2 and the adapter's recipe in cartlab/slice_server.py. It imports the
+Contract: SPECS.md section 4 and the adapter's recipe in cartlab/slice_server.py. It imports the
 standard library, numpy and the rollcart of the build under test, and belongs to the controller: a candidate
 is driven by the controller's copy. Sizes, game and options are the workload's params in autoresearch.toml;
 the policy is the table in nes_batch_policy.json beside this file: the next action of a lane depends on its

@@ -2,7 +2,7 @@
 //!
 //! `data.json` names places in memory (`decode` reads one place, `variables` the whole file); `scenario.json`
 //! turns their values into reward and "done" (`measure` has the operators, `scenario` the file). The semantics are
-//! those of stable-retro 1.0.1's code, not of its prose, wherever the two differ (RL_CONTRACTS.md, 1C).
+//! those of stable-retro 1.0.1's code, not of its prose, wherever the two differ.
 //!
 //! Left to others: which file of which folder is read (Python), when a frame is evaluated (`vec_env`), the
 //! machine itself: this room sees bytes of memory and no engine type.

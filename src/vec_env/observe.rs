@@ -1,4 +1,4 @@
-//! From a console's picture to a lane's observation, to the byte of DESIGN.md section 5.
+//! From a console's picture to a lane's observation, to the byte of SPECS.md V3.
 //!
 //! `window` cuts Stable Retro's 224 x 240 picture out of the frame, masks or cuts the crop and turns palette indices
 //! into grey or RGB planes; `resize` brings a plane to its output size; `stack` keeps a lane's last observations and

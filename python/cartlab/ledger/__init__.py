@@ -1,6 +1,6 @@
 """The append-only, hash-chained record of everything that was measured and decided, and its views.
 
-Contract: MEASUREMENT.md section 5. chain: the bytes; disk: every write; store: the file under its lock;
+Contract: SPECS.md section 6. chain: the bytes; disk: every write; store: the file under its lock;
 attempts: which blocks are evidence; rows, columns, current: the views. Statistics and verdicts are not made
 here.
 """

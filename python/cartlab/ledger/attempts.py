@@ -1,6 +1,6 @@
 """What the events say about attempts, pairs and calibrations: pure folds over a list of events.
 
-Which blocks are evidence is decided here and nowhere else (MEASUREMENT.md section 3): all valid blocks of
+Which blocks are evidence is decided here and nowhere else (SPECS.md section 5): all valid blocks of
 the same pair in ledger order, over reruns and tiers, but none of an unrecorded attempt, of an imported one,
 or of one whose outputs or clocks were found to be wrong.
 

@@ -1,6 +1,6 @@
 """The form of an event line and of the chain: bytes to events and back, without touching a disk.
 
-Contract: MEASUREMENT.md section 5. A line is the canonical JSON of {v, seq, time, type, attempt, body,
+Contract: SPECS.md section 6. A line is the canonical JSON of {v, seq, time, type, attempt, body,
 prev, hash} and a newline; hash = sha256 of the same JSON without `hash`; the first prev is 64 zeros; seq
 starts at 1. Because a line is canonical, the hashed bytes are the line's own bytes with one field cut out:
 any edited byte shows, without parsing.

@@ -1,6 +1,6 @@
 """The columns of results.tsv and how a value is written into a cell.
 
-Contract: MEASUREMENT.md section 5. RESULTS_TSV_COLUMNS is the only list of the names; docs, skills and the
+Contract: SPECS.md section 6. RESULTS_TSV_COLUMNS is the only list of the names; docs, skills and the
 script are tested against it. To add a column: append its name here and its value in rows.py; nothing is
 renamed or reused.
 """

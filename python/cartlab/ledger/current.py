@@ -1,6 +1,6 @@
 """The form of current.json, and its content where no round was ever opened.
 
-Contract: MEASUREMENT.md section 4. The round's module fills the round's part; here is what a reader can
+Contract: SPECS.md section 6. The round's module fills the round's part; here is what a reader can
 rely on at any time: every key is present, unknown is null. `last_seq` and `last_hash` say up to which event
 the file is right.
 """

@@ -1,6 +1,6 @@
 """A results.tsv row of an attempt, and the file: projections of the events, rebuildable at any time.
 
-Contract: MEASUREMENT.md section 5 on what the predecessor's columns mean under blocks. A column that has no
+Contract: SPECS.md section 6 on what the predecessor's columns mean under blocks. A column that has no
 meaning under a policy is empty. An attempt has a row once it is finished, unless it was chosen beforehand
 not to be recorded.
 """

@@ -1,6 +1,6 @@
 """The ledger of a state root: events.jsonl under a lock, and the views that are made from it.
 
-Contract: MEASUREMENT.md section 5. append() returns only when the event is on disk; kill -9 at any moment
+Contract: SPECS.md section 6. append() returns only when the event is on disk; kill -9 at any moment
 loses at most what had not returned. Writers of any number of processes take turns (flock on
 autoresearch.lock); readers share it, so a last line without its newline is torn, never a write in progress.
 Views are deleted and rebuilt at will.

@@ -1,6 +1,6 @@
 """One block of kind "slices": fresh workers for both sides, interleaved slices, one value y.
 
-MEASUREMENT.md section 2. Outputs are compared while timing, outside the clock; clocks are compared after
+SPECS.md section 4. Outputs are compared while timing, outside the clock; clocks are compared after
 it. The block never sees a verdict, an earlier block or a bound.
 """
 
@@ -24,8 +24,8 @@ NAMES = {"base": BASELINE, "cand": "candidate"}
 WARM_SLICES = 4
 MAX_STEPS = 1_000_000
 
-# The parent's clock runs around the worker's: it may be longer by this much and no more (MEASUREMENT.md
-# section 2). Time that either process spent waiting for a processor (the kernel's count) is no tampering:
+# The parent's clock runs around the worker's: it may be longer by this much and no more (SPECS.md
+# section 4). Time that either process spent waiting for a processor (the kernel's count) is no tampering:
 # without taking it off, a load of 7 on two processors gave a median of 4 ms more than the worker's own
 # clock, for honest workers.
 CLOCK_SHARE = 0.05

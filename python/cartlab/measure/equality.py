@@ -1,7 +1,7 @@
 """Proof of equal work before anything is timed: the workload's `verify` list on both sides, compared item
 by item.
 
-MEASUREMENT.md section 2 has the list (observations, rewards, flags, infos, masked resets, save and restore,
+SPECS.md section 4 has the list (observations, rewards, flags, infos, masked resets, save and restore,
 one lane alone, public surface); the adapter carries it out, the slice server hashes it, this file compares.
 """
 

@@ -1,6 +1,6 @@
 """The improvement round: a fixed baseline, a target, and rules that are code.
 
-Contract: MEASUREMENT.md section 4. states: the transition table and the values; fold: events to the round;
+Contract: SPECS.md section 6. states: the transition table and the values; fold: events to the round;
 rules: target, completion and pauses; actions: what is legal and what `next` proposes; session: what is told
 at the end; acts: the only functions that append to a ledger. All but acts are pure.
 """

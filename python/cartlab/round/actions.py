@@ -1,6 +1,6 @@
 """What is legal now, and what `next` proposes: the authority over an open round.
 
-Contract: MEASUREMENT.md section 4. Pure: the clock, HEAD and the host come in as values. Each proposal has
+Contract: SPECS.md section 6. Pure: the clock, HEAD and the host come in as values. Each proposal has
 a reason and an exact command line. To add an action: add its proposal below and, where it can be refused,
 its rule to `_refusal`.
 """

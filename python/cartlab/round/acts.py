@@ -1,6 +1,6 @@
 """The acts on a round: each checks against the newest events under the ledger's lock and appends one event.
 
-Source: MEASUREMENT.md section 4. What they check is in states, rules and actions; what they store is listed
+Source: SPECS.md section 6. What they check is in states, rules and actions; what they store is listed
 here.
   open            round_id, goal {id, title, opened_at}, baseline_commit, baseline_tree, target, strict,
   may_touch, policy,

@@ -1,6 +1,6 @@
 """Events to rounds: a pure fold. Nothing else knows the state of a round.
 
-Source: MEASUREMENT.md section 4. A recorded attempt that starts while a round is active belongs to it. Only
+Source: SPECS.md section 6. A recorded attempt that starts while a round is active belongs to it. Only
 what was measured against the round's baseline tree counts as its gain; what came before its opening is
 history and never progress.
 """

@@ -1,6 +1,6 @@
 """What completes a round, what keeps a candidate from its confirm run, and what pauses a round.
 
-Contract: MEASUREMENT.md section 4. Pure: facts about the repository come in as values. Each rule is a line
+Contract: SPECS.md section 6. Pure: facts about the repository come in as values. Each rule is a line
 that people can read.
 """
 

@@ -1,6 +1,6 @@
 """What is told at the end of a session, and the lesson that a complete round leaves in scratchpad.md.
 
-Contract: MEASUREMENT.md section 6 (report --session) and the document's list: branch, refs, latest
+Contract: SPECS.md section 6 (report --session) and the document's list: branch, refs, latest
 aggregate, accepted commits, rejects with reasons, checks, changed files, cleanup, limits, artefacts,
 baseline, target, cumulative ratio, next experiment. Pure: what the repository says comes in as facts.
 """

@@ -1,6 +1,6 @@
 """The round's states as a table, and what is known of a round.
 
-Contract: MEASUREMENT.md section 4: open -> candidates -> stacked -> confirming -> complete, or paused,
+Contract: SPECS.md section 6: open -> candidates -> stacked -> confirming -> complete, or paused,
 abandoned. A move that is not in the table is an error. To add one: add its row; test_round.py runs every
 state against every event.
 """

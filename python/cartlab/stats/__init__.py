@@ -1,6 +1,6 @@
 """Statistics of block sequences: pure functions over numbers, no clock, no file, no environment.
 
-Contract: MEASUREMENT.md section 3. `evidence` turns block records into an Evidence; what that means is
+Contract: SPECS.md section 5. `evidence` turns block records into an Evidence; what that means is
 decide's. Importing this package imports numpy; scipy is imported inside the functions that need it.
 """
 

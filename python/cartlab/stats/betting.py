@@ -2,7 +2,7 @@
 
 Sources: J. Ville, "Etude critique de la notion de collectif" (1939), for P(sup wealth >= 1/alpha) <= alpha;
 I. Waudby-Smith and A. Ramdas, "Estimating means of bounded random variables by betting", JRSS-B 86 (2024),
-for bounds by inversion. The bets are MEASUREMENT.md section 3's.
+for bounds by inversion. The bets are SPECS.md section 5's.
 
 H0: ratio <= r0. A block pays x = y - ln r0. Each bettor multiplies its wealth by 1 + h(x) with h odd,
 increasing, |h| < 1 and scaled by past blocks only. If y is symmetric around the true log ratio (under A/A

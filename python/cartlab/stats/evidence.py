@@ -1,6 +1,6 @@
 """From block records to an Evidence: which blocks count, the estimate, the bounds, what is still needed.
 
-Contract: MEASUREMENT.md section 3. The blocks are those of one pair in ledger order: earlier attempts
+Contract: SPECS.md section 5. The blocks are those of one pair in ledger order: earlier attempts
 first, then this one.
 """
 

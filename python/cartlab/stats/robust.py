@@ -1,7 +1,7 @@
 """Location and scale that a burst or a heavy tail cannot move far.
 
 Hodges and Lehmann, "Estimates of location based on rank tests", Ann. Math. Statist. 34 (1963): the median
-of all pairwise means. The block value is MEASUREMENT.md section 2's.
+of all pairwise means. The block value is SPECS.md section 4's.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Everything that the ledger claims, derived again from the raw slices.
 
-Contract: MEASUREMENT.md section 5. Nothing here is shared with the code that writes the ledger or decides,
+Contract: SPECS.md section 6. Nothing here is shared with the code that writes the ledger or decides,
 but the e-process and the exact Wilcoxon bounds: the chain is checked by parsing and writing each line
 again, block values come from the slices, the estimate and the status from their own words. A finding names
 the line and the attempt; none means that all holds.

@@ -1,6 +1,6 @@
 """The hash chain, checked the slow way: each line is parsed, written again and hashed.
 
-Source: MEASUREMENT.md section 5. The writer's reader cuts the hash out of the line's bytes instead; that
+Source: SPECS.md section 6. The writer's reader cuts the hash out of the line's bytes instead; that
 the two agree is the point of having both.
 """
 

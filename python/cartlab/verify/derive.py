@@ -1,4 +1,4 @@
-"""Block values, evidence and status from raw slices: a second writing of MEASUREMENT.md section 3.
+"""Block values, evidence and status from raw slices: a second writing of SPECS.md section 5.
 
 Only the e-process (and for `--design groupseq` the Wilcoxon bounds) is shared with the code that decided.
 The numbers of the policy stand here once more, on purpose: a changed threshold in the other place is a

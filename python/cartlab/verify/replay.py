@@ -1,6 +1,6 @@
 """The events in order, each claim held against what was known when it was made.
 
-Source: MEASUREMENT.md sections 3 and 5. Evidence of an attempt: blocks that were in the ledger when it
+Source: SPECS.md sections 5 and 6. Evidence of an attempt: blocks that were in the ledger when it
 started, of recorded attempts of the same pair and unit, none of the legacy policy, none of an attempt that
 had been found to do other work.
 """

@@ -1,6 +1,6 @@
 """A whole state root: the events, the raw block files beside them, and the rows that people read.
 
-Source: MEASUREMENT.md section 5. A missing raw file is none of the ledger's faults (gc may have removed
+Source: SPECS.md section 6. A missing raw file is none of the ledger's faults (gc may have removed
 it); one that differs is.
 """
 

@@ -119,7 +119,7 @@ fn order(endian: Endian, width: u8) -> [u8; 8] {
 mod tests {
     use super::ValueType;
 
-    /// RL_CONTRACTS.md RR7: type, bytes in memory, value.
+    /// Stable Retro's types: type, bytes in memory, value.
     const TABLE: [(&str, &[u8], i64); 21] = [
         ("=n2", &[0x02, 0x01], 12),
         (">n3", &[0x04, 0x00, 0x00], 400),

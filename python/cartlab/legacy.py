@@ -1,8 +1,8 @@
 """`--policy legacy`: the predecessor's tiers, gates and statuses, for comparison only.
 
-Source: the predecessor's rules, for comparison. It takes precision for validity and calls a bootstrap of a median of
-three a 95 % interval; both are kept here, because that is what it did. Where the appendix leaves a number
-open, the docstring says what was chosen. A legacy verdict is marked and cannot complete a round. Nothing of
+Source: the predecessor's rules. It takes precision for validity and calls a bootstrap of a median of three a
+95 % interval; both are kept here, because that is what it did. Where a number was left open, the docstring
+says what was chosen. A legacy verdict is marked and cannot complete a round. Nothing of
 it is used by the policy that decides.
 """
 

@@ -6,6 +6,7 @@ changes; elsewhere it is plain lines, at most one every ten seconds, so that log
 
 from __future__ import annotations
 
+import _thread
 import json
 import sys
 import time
@@ -26,6 +27,9 @@ class Talk:
         self._began = time.monotonic()
         self._last_plain = float("-inf")
         self._live: Any = None
+        self._pending: str | None = None
+        self._timer: Any = None
+        self._lock = _thread.RLock()
 
     def say(self, line: str) -> None:
         """One line for people, at once."""
@@ -39,15 +43,38 @@ class Talk:
 
     def progress(self, line: str) -> None:
         """What is being done now; shown once the command has taken over two seconds."""
-        now = time.monotonic()
-        if now - self._began < QUIET_SECONDS:
+        import threading
+
+        with self._lock:
+            self._pending = line
+            now = time.monotonic()
+            due = self._began + QUIET_SECONDS
+            if not sys.stderr.isatty():
+                due = max(due, self._last_plain + PLAIN_INTERVAL)
+            if now >= due:
+                self._show()
+            elif self._timer is None:
+                # One long call (a build) says what it does once: its line comes when its time is due.
+                self._timer = threading.Timer(due - now, self._late)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def _late(self) -> None:
+        with self._lock:
+            self._timer = None
+            if self._pending is not None:
+                self._show()
+
+    def _show(self) -> None:
+        line, self._pending = self._pending, None
+        if line is None:
             return
         if sys.stderr.isatty():
             if self._live is None:
                 self._live = _live_line()
             self._live.update(line)
-        elif now - self._last_plain >= PLAIN_INTERVAL:
-            self._last_plain = now
+        else:
+            self._last_plain = time.monotonic()
             print(f"... {line}", file=sys.stderr, flush=True)
 
     def finish(self, outcome: Outcome) -> None:
@@ -69,6 +96,14 @@ class Talk:
         self._clear()
 
     def _clear(self) -> None:
+        with self._lock:
+            self._stop()
+
+    def _stop(self) -> None:
+        self._pending = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._live is not None:
             self._live.stop()
             self._live = None

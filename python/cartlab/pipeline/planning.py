@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from cartlab import plan as plans
+from cartlab.errors import UsageError
 from cartlab.ledger import Ledger
 from cartlab.model import DIAGNOSIS_TIER, TIERS, Plan, Ref, Workload
 from cartlab.pipeline.lab import Lab
-from cartlab.pipeline.request import Request
+from cartlab.pipeline.request import Request, Runner
 
 
 def freeze(
@@ -22,6 +23,7 @@ def freeze(
     """
     runner = request.runner
     plans.refuse_legacy_flags(runner.legacy, runner.policy)
+    refuse_unmeasured(runner)
     stated = lab.statements(repo, cand)
     host_class = lab.host_class()
     made = plans.plan(
@@ -56,3 +58,13 @@ def freeze(
         # A script that borrows a tier's sizes proves nothing in the ledger.
         made = replace(made, command=request.command, benchmark_tier=DIAGNOSIS_TIER, warnings=())
     return made
+
+
+def refuse_unmeasured(runner: Runner) -> None:
+    """What the worker driver cannot carry out is refused: other blocks under its name would lie."""
+    if runner.unit != "block":
+        raise UsageError(f"--unit {runner.unit} cannot be measured here", "leave it out: --unit block")
+    if runner.policy != "anytime":
+        raise UsageError(
+            f"--policy {runner.policy} cannot be measured here", "leave it out: --policy anytime"
+        )

@@ -66,8 +66,6 @@ def cell(value: Any) -> str:
     """
     if value is None:
         return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
     if isinstance(value, float):
         return format(value, ".10g")
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, separators=(",", ":"))

@@ -339,7 +339,6 @@ class Ledger:
         with self._lock():
             good = int(damage.details["good_bytes"])
             data = self._path.read_bytes()
-            self._tip, self._events = Tip(), []
             found = read(data[:good])
             bad = data[good:]
             name = f"{EVENTS}.damaged-{hashlib.sha256(bad).hexdigest()[:12]}"

@@ -172,6 +172,12 @@ def test_an_inconclusive_verdict_says_what_it_could_have_shown_and_what_it_needs
     text = " ".join(decide("accept", ev, OK, True).reasons)
     assert "1.031" in text
     assert "120 more blocks" in text
+    never = decide("accept", Evidence(9, 0, 0, 1.01, None, None, 2.0, 1.01, 1.0, 0.01, 5), OK, True).reasons
+    assert never == (
+        "estimate 1.0100",
+        "9 blocks show no effect of any size yet",
+        "no number of blocks tells 1.0100 from the guard 1.010",
+    )
 
 
 def test_the_policy_hash_changes_with_each_number() -> None:

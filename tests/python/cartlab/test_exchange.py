@@ -95,6 +95,8 @@ def test_what_is_imported_comes_back_row_for_row_and_never_counts(tmp_path: Path
             k: v for k, v in after.items() if k not in changed
         }
         assert after["description"].startswith("imported")
+        assert after["recorded_at"] > before["recorded_at"]
+        assert after["attempt_id"].startswith("imported-")
     plan = a_plan("a1", "accept")
     assert two.blocks_of(plan.pair) == []
     assert two.verdict_of(plan.pair, "accept", plan.policy_hash) is None

@@ -136,6 +136,30 @@ def test_a_dropped_reordered_or_replayed_line_is_damage(tmp_path: Path, edit: An
         Ledger.open(tmp_path)
 
 
+def test_a_line_with_a_right_hash_that_is_no_event_is_damage(tmp_path: Path) -> None:
+    rows = three_events(tmp_path).splitlines()
+    for after in (b",not json}", b',"y":2}'):
+        stated = hashlib.sha256(b'{"x":1' + after).hexdigest().encode()
+        line = b'{"x":1,"hash":"' + stated + b'"' + after
+        (tmp_path / "events.jsonl").write_bytes(rows[0] + b"\n" + line + b"\n")
+        with pytest.raises(DamagedLedger, match=r"line 2: (no JSON|expected an event)"):
+            Ledger.open(tmp_path)
+
+
+def test_what_is_appended_on_a_condition_sees_all_events_and_may_read_the_ledger(tmp_path: Path) -> None:
+    one, two = Ledger.open(tmp_path), Ledger.open(tmp_path)
+    one.append("note", None, {"n": 1})
+
+    def make(events: Any) -> Any:
+        assert len(events) == len(two.events()) == 1
+        return "note", None, {"seen": len(events)}
+
+    assert two.transact(make)["body"] == {"seen": 1}
+    with pytest.raises(RuntimeError, match="no"):
+        two.transact(lambda events: (_ for _ in ()).throw(RuntimeError("no")))
+    assert len(one.events()) == 2
+
+
 def test_a_torn_last_line_is_cut_off_at_each_length_and_reported(tmp_path: Path) -> None:
     data = three_events(tmp_path)
     whole = data[: data[:-1].rfind(b"\n") + 1]

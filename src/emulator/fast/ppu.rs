@@ -118,7 +118,7 @@ impl Ppu {
             read_buffer: 0,
             data_read_at: 0,
             open_bus: OpenBus::default(),
-            oam: [0xFF; 256],
+            oam: [0; 256],
             palette: PaletteRam::default(),
             memory: VideoMemory::new(cart),
             drawing: false,

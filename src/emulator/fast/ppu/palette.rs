@@ -1,16 +1,9 @@
 //! Palette RAM at PPU $3F00-$3F1F: four background palettes, four sprite palettes. Each fourth entry of the
 //! sprites' half is the background's.
 
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(in super::super) struct PaletteRam {
     pub bytes: [u8; 32],
-}
-
-impl Default for PaletteRam {
-    /// Black, $0F: no game may count on anything.
-    fn default() -> Self {
-        Self { bytes: [0x0F; 32] }
-    }
 }
 
 fn index(address: u16) -> usize {

@@ -23,20 +23,39 @@ TERM_GRACE_S = 1.0
 _POLL_S = 0.01
 
 
-def waited_ns(pid: int | None = None) -> int:
-    """How long all threads of `pid`, or the calling thread, were runnable without a processor, as the kernel
-    counts it (0 where it does not tell).
-    """
-    if pid is None:
-        return _run_delay(Path("/proc/thread-self"))
-    return sum(_run_delay(task) for task in Path(f"/proc/{pid}/task").glob("*"))
+@dataclass(frozen=True)
+class Usage:
+    """Of all threads of a process: time on a processor, time runnable without one, involuntary switches."""
+
+    run_ns: int
+    waited_ns: int
+    switches: int
 
 
-def _run_delay(task: Path) -> int:
+def usage(pid: int) -> Usage:
+    """The kernel's count so far; zeros where it does not tell."""
+    run = waited = switches = 0
+    for task in Path(f"/proc/{pid}/task").glob("*"):
+        on, off = _schedstat(task)
+        run, waited = run + on, waited + off
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            switches += int(
+                (task / "status").read_bytes().partition(b"nonvoluntary_ctxt_switches:")[2].split()[0]
+            )
+    return Usage(run, waited, switches)
+
+
+def waited_ns() -> int:
+    """How long the calling thread was runnable without a processor (0 where the kernel does not tell)."""
+    return _schedstat(Path("/proc/thread-self"))[1]
+
+
+def _schedstat(task: Path) -> tuple[int, int]:
     try:
-        return int((task / "schedstat").read_bytes().split()[1])
-    except (OSError, IndexError, ValueError):
-        return 0
+        on, off, *_ = (task / "schedstat").read_bytes().split()
+        return int(on), int(off)
+    except (OSError, ValueError):
+        return 0, 0
 
 
 def marked(mark: str) -> list[int]:

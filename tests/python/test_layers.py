@@ -33,7 +33,7 @@ UNSAFE_ROOMS = ("emulator/fast/jit", "emulator/fast/render/simd", "vec_env/obser
 # by path, alone.
 LAYERS: list[set[str]] = [
     {"model", "errors", "processes", "outcome"},
-    {"stats", "decide", "legacy", "sources", "host", "config", "root", "artefacts", "glance"},
+    {"stats", "decide", "legacy", "sources", "host", "lease", "config", "root", "artefacts", "glance"},
     {"measure", "plan", "ledger", "report", "checks", "simulate", "verify"},
     {"round", "pipeline", "exchange"},
     {"cli"},

@@ -105,16 +105,13 @@ class Worker:
 
     def run(self, steps: int) -> tuple[int, int]:
         """Time `steps` steps: (wall ns, process CPU ns) by the worker. `elapsed_ns` then holds the parent's
-        time of the request, `waited_ns` how much of that the two processes waited for a processor, by the
-        kernel's count.
+        time from the request to the first byte of the answer, `waited_ns` how much of that the parent was
+        ready to go on and had no processor, by the kernel's count.
         """
-        waited = self._waited()
+        waited = processes.waited_ns()
         answer = self.ask("run", steps=steps)
-        self.waited_ns = self._waited() - waited
+        self.waited_ns = processes.waited_ns() - waited
         return int(answer["ns"]), int(answer["cpu_ns"])
-
-    def _waited(self) -> int:
-        return processes.waited_ns() + processes.waited_ns(self.pid)
 
     def ask(self, op: str, **fields: Any) -> dict[str, Any]:
         """One request and its answer. Raises WorkerTimeout, WorkerCrashed, or BadInput for a refused
@@ -135,9 +132,8 @@ class Worker:
             raise self._crashed(op) from None
 
     def receive(self, op: str) -> dict[str, Any]:
-        """Read the answer to `op`; the parent's clock stops."""
+        """Read the answer to `op`; the parent's clock stops at its first byte."""
         line = self._line(op)
-        self.elapsed_ns = time.perf_counter_ns() - self._sent
         try:
             answer = json.loads(line)
         except ValueError:
@@ -198,6 +194,8 @@ class Worker:
             if left <= 0 or not select.select([fd], [], [], left)[0]:
                 raise self._timed_out(op)
             chunk = os.read(fd, 65536)
+            if not self._buffer:
+                self.elapsed_ns = time.perf_counter_ns() - self._sent
             if not chunk:
                 raise self._crashed(op)
             self._buffer += chunk

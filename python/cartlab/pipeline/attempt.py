@@ -166,10 +166,13 @@ class Attempt:
 
     def _measure(self) -> Verdict:
         verdict = self._decide(self._validity(), self._budget_ended())
-        while not (verdict.final and self._enough(verdict)):
-            self._block()
-            verdict = self._decide(self._validity(), self._budget_ended())
-            self.voice.progress(progress_line(self.plan, self.blocks, verdict))
+        if verdict.final and self._enough(verdict):
+            return verdict
+        with self.lab.lease(self.plan.lease_wait, self.voice.progress):
+            while not (verdict.final and self._enough(verdict)):
+                self._block()
+                verdict = self._decide(self._validity(), self._budget_ended())
+                self.voice.progress(progress_line(self.plan, self.blocks, verdict))
         return verdict
 
     def _enough(self, verdict: Verdict) -> bool:

@@ -10,6 +10,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -17,6 +18,11 @@ from typing import Any
 
 from cartlab.model import Block, Build, Plan, Ref, Workload
 from cartlab.pipeline.request import Runner
+
+
+def no_lease(_wait_s: float | None, _progress: Callable[[str], None]) -> AbstractContextManager[Any]:
+    """For tests: nobody else measures."""
+    return nullcontext()
 
 
 @dataclass(frozen=True)
@@ -41,12 +47,13 @@ class Lab:
     host_class: Callable[[], str]
     coin: Callable[[], int]
     attempt_id: Callable[[str, Ref], str]
+    lease: Callable[..., AbstractContextManager[Any]] = no_lease
     clock: Callable[[], float] = time.monotonic
 
     @classmethod
     def real(cls) -> Lab:
         """The world itself."""
-        from cartlab import checks, config, host, measure, sources
+        from cartlab import checks, config, host, lease, measure, sources
         from cartlab.pipeline.inputs import workload_of
 
         return cls(
@@ -72,6 +79,7 @@ class Lab:
             host_class=host.host_class,
             coin=measure.draw_coin,
             attempt_id=new_attempt_id,
+            lease=lease.hold,
         )
 
 

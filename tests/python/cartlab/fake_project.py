@@ -12,6 +12,7 @@ take about 0.1 s.
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import subprocess
@@ -20,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from cartlab import config, host, measure, sources
-from cartlab.model import Build, Plan
+from cartlab.model import Block, Build, Plan
 
 HERE = Path(__file__).resolve().parent
 
-PLAN_SIZES = {"slices": 8, "slice_ms": 2.0}
+PLAN_SIZES = {"slices": 12, "slice_ms": 1.5}
 
 ENGINE = """\
 #include <stdint.h>
@@ -96,6 +97,11 @@ _GIT_ENV = {
     "GIT_COMMITTER_NAME": "Test",
     "GIT_COMMITTER_EMAIL": "test@example.invalid",
 }
+
+
+def gain(block: Block) -> float:
+    """ln of the speed ratio by each side's shortest slice: other load cannot move it."""
+    return math.log(min(block.base_ns) / min(block.cand_ns))
 
 
 @dataclass

@@ -33,7 +33,8 @@ def honest(project: fake_project.Project, root: Path) -> Build:
 
 
 def block(project: fake_project.Project, base: Build, cand: Build, index: int = 0, coin: int = 0) -> float:
-    return measure.run_block(project.plan(), index, coin, base, cand, repo=project.path).y
+    """What the candidate gained, by fake_project.gain."""
+    return fake_project.gain(measure.run_block(project.plan(), index, coin, base, cand, repo=project.path))
 
 
 def extended(project: fake_project.Project, root: Path, text: str) -> Build:
@@ -98,7 +99,7 @@ def test_patching_the_servers_own_clock_is_tampering(
     text = f"import __main__\nreal = __main__._wall_ns\n__main__._wall_ns = lambda: real() {factor}\n"
     cand = extended(project, root, text)
     with pytest.raises(Tampered, match="the candidate's clock must agree") as error:
-        measure.run_block(project.plan(slice_ms=10.0), 0, 0, honest, cand, repo=project.path)
+        measure.run_block(project.plan(slices=40, slice_ms=6.0), 0, 0, honest, cand, repo=project.path)
     assert error.value.exit_code == 16
 
 

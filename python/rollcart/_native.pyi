@@ -1,6 +1,7 @@
 """The native module. tests/python/test_stub.py holds this file equal to the binary."""
 
 from os import PathLike
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,23 +84,19 @@ class Batch:
         starts: list[int] | None,
         image: NDArray[np.uint8] | None,
         ram: NDArray[np.uint8] | None,
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]: ...
+    ) -> dict[str, NDArray[Any]]: ...
     def step(
         self, actions: NDArray[np.int64], image: NDArray[np.uint8] | None, ram: NDArray[np.uint8] | None
     ) -> tuple[
         NDArray[np.float64],
         NDArray[np.bool_],
         NDArray[np.bool_],
-        NDArray[np.int64],
-        NDArray[np.float64],
+        dict[str, NDArray[Any]],
         bool,
     ]: ...
-    def infos(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]: ...
     def endings(
         self,
-    ) -> tuple[
-        list[tuple[int, NDArray[np.uint8], NDArray[np.uint8]]], NDArray[np.int64], NDArray[np.float64]
-    ]: ...
+    ) -> tuple[list[tuple[int, NDArray[np.uint8], NDArray[np.uint8]]], dict[str, NDArray[Any]]]: ...
     def observe(self, image: NDArray[np.uint8] | None, ram: NDArray[np.uint8] | None) -> None: ...
     def snapshot(self, lanes: list[bool]) -> list[bytes | None]: ...
     @staticmethod

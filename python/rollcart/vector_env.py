@@ -152,12 +152,9 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         self._buffers = Observations(self.num_envs, batch.image_shape, batch.ram_bytes, copy=bool(copy))
         self._dict = obs == "dict"
         self._seeded = np.zeros(self.num_envs, np.bool_)
-        keys = [*batch.integer_keys, *batch.real_keys]
-        if (info_keys is None or "state" in info_keys) and "state" not in keys:
-            keys.append("state")
-        self._with_state = "state" in keys and keys[-1] == "state"
-        self._info_names = [*keys, *(f"_{key}" for key in keys)]
-        self._info_count = len(keys)
+        self._all_lanes = np.ones(self.num_envs, np.bool_)
+        # A game's variable of that name would come first.
+        self._tells_state = (info_keys is None or "state" in info_keys) and "state" not in batch.integer_keys
         self._name_starts()
 
     # ------------------------------------------------------------------------------------ Gymnasium
@@ -181,20 +178,20 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
             wanted = _setup.chosen(self._lanes, 'options["state"]', options["state"], starts)
             starts = wanted if mask is None else np.where(mask, wanted, starts).tolist()
         image, ram = self._buffers.take()
-        integers, reals = batch.reset(mask, seeds, starts, image, ram)
+        infos = batch.reset(mask, seeds, starts, image, ram)
         if starts is not self._starts:
             self._starts = starts
             self._name_starts()
         self._seeded |= True if mask is None else mask
-        return self._observation(image, ram), self._infos(integers, reals, mask)
+        return self._observation(image, ram), self._with_starts(infos, mask)
 
     def step(self, actions: Any) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
         """Plays one action a lane. One that is no action raises ValueError before any lane moves."""
         batch = self._open()
         numbers = spaces.numbers(actions, self.single_action_space, self._action_shape)
         image, ram = self._buffers.take()
-        reward, terminated, truncated, integers, reals, ended = batch.step(numbers, image, ram)
-        infos = self._infos(integers, reals, None)
+        reward, terminated, truncated, infos, ended = batch.step(numbers, image, ram)
+        self._with_starts(infos)
         if ended:
             infos |= self._final()
         return self._observation(image, ram), reward, terminated, truncated, infos
@@ -305,19 +302,16 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         names = self._open().start_names
         self._start_names = np.array([names[start] for start in self._starts])
 
-    def _infos(self, integers: Any, reals: Any, mask: Any) -> dict[str, Any]:
-        values = [*integers, *reals]
-        if self._with_state:
-            values.append(self._start_names.copy())
-        masks = np.ones((self._info_count, self.num_envs), np.bool_)
-        if mask is not None:
-            masks &= mask
-        return dict(zip(self._info_names, [*values, *masks], strict=True))
+    def _with_starts(self, infos: dict[str, Any], mask: Any = None) -> dict[str, Any]:
+        if self._tells_state:
+            infos["state"] = self._start_names.copy()
+            infos["_state"] = (self._all_lanes if mask is None else mask).copy()
+        return infos
 
     def _final(self) -> dict[str, Any]:
         """The last observations and infos of episodes that this step ended and reset."""
         batch = self._open()
-        last, integers, reals = batch.endings()
+        last, infos = batch.endings()
         ended = np.zeros(self.num_envs, np.bool_)
         observations = np.full(self.num_envs, None, dtype=object)
         for lane, image, ram in last:
@@ -327,7 +321,7 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         return {
             "final_obs": observations,
             "_final_obs": ended,
-            "final_info": self._infos(integers, reals, ended),
+            "final_info": self._with_starts(infos, ended),
             "_final_info": ended.copy(),
         }
 

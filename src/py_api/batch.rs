@@ -8,18 +8,20 @@ use std::sync::Arc;
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadwriteArrayDyn};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyBytesMethods, PyDict};
+use pyo3::types::{PyBytes, PyBytesMethods, PyDict, PyString};
 
 use super::errors;
 use crate::emulator::cart::Cartridge;
 use crate::emulator::game::Game;
-use crate::vec_env::{self, BatchError, Buffers, Config, MakeError, Start, Tally, WINDOW_HEIGHT, WINDOW_WIDTH};
+use crate::vec_env::{
+    self, BatchError, Buffers, Config, MakeError, Outcome, Start, Tally, WINDOW_HEIGHT, WINDOW_WIDTH,
+};
 
 type Array1<'py, T> = Bound<'py, PyArray1<T>>;
 type Array2<'py, T> = Bound<'py, PyArray2<T>>;
 type Output<'py> = Option<PyReadwriteArrayDyn<'py, u8>>;
-/// Reward, terminated, truncated, infos of whole numbers, infos of reals, whether endings() has something.
-type Stepped<'py> = (Array1<'py, f64>, Array1<'py, bool>, Array1<'py, bool>, Array2<'py, i64>, Array2<'py, f64>, bool);
+/// Reward, terminated, truncated, infos, whether endings() has something.
+type Stepped<'py> = (Array1<'py, f64>, Array1<'py, bool>, Array1<'py, bool>, Bound<'py, PyDict>, bool);
 /// Lane, image bytes, RAM bytes.
 type Last<'py> = (usize, Array1<'py, u8>, Array1<'py, u8>);
 
@@ -28,6 +30,8 @@ type Last<'py> = (usize, Array1<'py, u8>, Array1<'py, u8>);
 pub(crate) struct Batch {
     batch: vec_env::Batch,
     cart: Arc<Cartridge>,
+    /// Each info's key and the key of its mask, whole numbers first.
+    keys: Vec<(Py<PyString>, Py<PyString>)>,
 }
 
 fn made(error: &MakeError) -> PyErr {
@@ -65,6 +69,7 @@ impl Batch {
     /// bytes of their states, None for power-on.
     #[new]
     fn new(
+        py: Python<'_>,
         rom: &[u8],
         options: &str,
         data: &str,
@@ -80,7 +85,11 @@ impl Batch {
         let read = |(name, bytes): &(String, Option<Vec<u8>>)| Start::read(name, bytes.as_deref(), &cart);
         let starts = starts.iter().map(read).collect::<Result<Vec<_>, _>>().map_err(|error| made(&error.into()))?;
         let batch = vec_env::Batch::new(&cart, config, game, starts).map_err(|error| made(&error))?;
-        Ok(Self { batch, cart })
+        let names = batch.infos().integer_names().chain(batch.infos().real_names());
+        let key =
+            |name: &str| (PyString::intern(py, name).unbind(), PyString::intern(py, &format!("_{name}")).unbind());
+        let keys = names.map(key).collect();
+        Ok(Self { batch, cart, keys })
     }
 
     #[getter]
@@ -169,11 +178,11 @@ impl Batch {
         starts: Option<Vec<usize>>,
         mut image: Output<'py>,
         mut ram: Output<'py>,
-    ) -> PyResult<(Array2<'py, i64>, Array2<'py, f64>)> {
+    ) -> PyResult<Bound<'py, PyDict>> {
         let mask = mask.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
         let buffers = Buffers { image: bytes_of(&mut image)?, ram: bytes_of(&mut ram)? };
         py.detach(|| self.batch.reset(mask, &seeds, starts.as_deref(), buffers)).map_err(called)?;
-        self.infos(py)
+        self.infos_of(py, &self.batch.tallies().map(Some).collect::<Vec<_>>(), mask)
     }
 
     /// Plays one action a lane and writes the observations. actions: int64, all lanes' numbers in a row.
@@ -188,30 +197,26 @@ impl Batch {
         let actions = actions.as_slice()?;
         let buffers = Buffers { image: bytes_of(&mut image)?, ram: bytes_of(&mut ram)? };
         py.detach(|| self.batch.step(actions, buffers)).map_err(called)?;
-        let outcomes = || self.batch.outcomes();
-        let reward = PyArray1::from_iter(py, outcomes().map(|outcome| outcome.reward));
-        let terminated = PyArray1::from_iter(py, outcomes().map(|outcome| outcome.terminated));
-        let truncated = PyArray1::from_iter(py, outcomes().map(|outcome| outcome.truncated));
-        let (integers, reals) = self.infos(py)?;
-        Ok((reward, terminated, truncated, integers, reals, self.batch.endings().next().is_some()))
-    }
-
-    /// The infos now: whole numbers (keys, lanes) and reals (keys, lanes).
-    fn infos<'py>(&self, py: Python<'py>) -> PyResult<(Array2<'py, i64>, Array2<'py, f64>)> {
-        self.infos_of(py, self.batch.tallies().enumerate())
+        let outcomes: Vec<_> = self.batch.outcomes().collect();
+        let flags =
+            |flag: fn(&Outcome) -> bool| PyArray1::from_slice(py, &outcomes.iter().map(flag).collect::<Vec<_>>());
+        let reward = PyArray1::from_slice(py, &outcomes.iter().map(|outcome| outcome.reward).collect::<Vec<_>>());
+        let (terminated, truncated) = (flags(|outcome| outcome.terminated), flags(|outcome| outcome.truncated));
+        let infos = self.infos_of(py, &self.batch.tallies().map(Some).collect::<Vec<_>>(), None)?;
+        Ok((reward, terminated, truncated, infos, self.batch.endings().next().is_some()))
     }
 
     /// What the episodes that the last step ended and reset showed last: (lane, image bytes, RAM bytes) each, and their
-    /// infos; other lanes' infos are 0.
-    fn endings<'py>(&self, py: Python<'py>) -> PyResult<(Vec<Last<'py>>, Array2<'py, i64>, Array2<'py, f64>)> {
-        let last = self
-            .batch
-            .endings()
-            .map(|(lane, image, ram, _)| (lane, PyArray1::from_slice(py, image), PyArray1::from_slice(py, ram)))
-            .collect();
-        let tallies = self.batch.endings().map(|(lane, _, _, tally)| (lane, tally));
-        let (integers, reals) = self.infos_of(py, tallies)?;
-        Ok((last, integers, reals))
+    /// infos; other lanes' infos are 0 and masked.
+    fn endings<'py>(&self, py: Python<'py>) -> PyResult<(Vec<Last<'py>>, Bound<'py, PyDict>)> {
+        let (mut mask, mut tallies) = (vec![false; self.num_envs()], vec![None; self.num_envs()]);
+        let mut last = Vec::new();
+        for (lane, image, ram, tally) in self.batch.endings() {
+            last.push((lane, PyArray1::from_slice(py, image), PyArray1::from_slice(py, ram)));
+            mask[lane] = true;
+            tallies[lane] = Some(tally);
+        }
+        Ok((last, self.infos_of(py, &tallies, Some(&mask))?))
     }
 
     /// Writes the observations as they are.
@@ -291,20 +296,32 @@ impl Batch {
 }
 
 impl Batch {
-    fn infos_of<'a, 'py>(
+    /// Every key with its values, 0 where a lane has none, and its mask.
+    fn infos_of<'py>(
         &self,
         py: Python<'py>,
-        tallies: impl Iterator<Item = (usize, &'a Tally)>,
-    ) -> PyResult<(Array2<'py, i64>, Array2<'py, f64>)> {
-        let (infos, lanes) = (self.batch.infos(), self.num_envs());
-        let (rows, real_rows) = (infos.integer_names().count(), infos.real_names().count());
-        let (mut integers, mut reals) = (vec![0; rows * lanes], vec![0.0; real_rows * lanes]);
-        for (lane, tally) in tallies {
-            infos.integers(lane, lanes, tally, &mut integers);
-            infos.reals(lane, lanes, tally, &mut reals);
+        tallies: &[Option<&Tally>],
+        mask: Option<&[bool]>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let infos = self.batch.infos();
+        let whole = infos.integer_names().count();
+        let out = PyDict::new(py);
+        let all = vec![true; tallies.len()];
+        let (mut integers, mut reals) = (vec![0; tallies.len()], vec![0.0; tallies.len()]);
+        for (at, (key, mask_key)) in self.keys.iter().enumerate() {
+            if at < whole {
+                for (value, tally) in integers.iter_mut().zip(tallies) {
+                    *value = tally.map_or(0, |tally| infos.integer(at, tally));
+                }
+                out.set_item(key, PyArray1::from_slice(py, &integers))?;
+            } else {
+                for (value, tally) in reals.iter_mut().zip(tallies) {
+                    *value = tally.map_or(0.0, |tally| infos.real(at - whole, tally));
+                }
+                out.set_item(key, PyArray1::from_slice(py, &reals))?;
+            }
+            out.set_item(mask_key, PyArray1::from_slice(py, mask.unwrap_or(&all)))?;
         }
-        let integers = PyArray1::from_vec(py, integers).reshape([rows, lanes])?;
-        let reals = PyArray1::from_vec(py, reals).reshape([real_rows, lanes])?;
-        Ok((integers, reals))
+        Ok(out)
     }
 }

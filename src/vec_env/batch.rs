@@ -3,7 +3,7 @@
 //! Every call checks everything before the first lane moves. Then the threads (the caller's is one of them) take lanes
 //! from one queue, and each lane writes its own slot. Between calls the threads are parked.
 //!
-//! To add an info key: (1) a row in `infos::BUILT_IN`, (2) its arm in `infos::Column::integer` or `::real`.
+//! To add an info key: (1) a row in `infos::BUILT_IN`, (2) its arm in `Infos::integer` or `::real`.
 
 use super::Machine;
 use super::actions::Pads;

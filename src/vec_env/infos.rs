@@ -62,23 +62,19 @@ impl Infos {
         self.reals.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Values of whole-number keys, key after key, `lanes` values each.
-    pub fn integers(&self, lane: usize, lanes: usize, tally: &Tally, out: &mut [i64]) {
-        for (row, (_, column)) in self.integers.iter().enumerate() {
-            out[row * lanes + lane] = match column {
-                Column::Variable(index) => tally.values[*index],
-                _ => tally.elapsed as i64,
-            };
+    /// The value of whole-number key `key`.
+    pub fn integer(&self, key: usize, tally: &Tally) -> i64 {
+        match self.integers[key].1 {
+            Column::Variable(index) => tally.values[index],
+            _ => tally.elapsed as i64,
         }
     }
 
-    /// Values of real keys, key after key, `lanes` values each.
-    pub fn reals(&self, lane: usize, lanes: usize, tally: &Tally, out: &mut [f64]) {
-        for (row, (_, column)) in self.reals.iter().enumerate() {
-            out[row * lanes + lane] = match column {
-                Column::RawReward => tally.raw_reward,
-                _ => tally.episode_return,
-            };
+    /// The value of real key `key`.
+    pub fn real(&self, key: usize, tally: &Tally) -> f64 {
+        match self.reals[key].1 {
+            Column::RawReward => tally.raw_reward,
+            _ => tally.episode_return,
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use super::Machine;
 use super::lane::{Lane, Outcome, Phase, Rules};
+use super::observe::Stack;
 use super::rng::LaneRng;
 use crate::emulator::engine::Engine;
 use crate::emulator::nes::codec::hex;
@@ -70,7 +71,7 @@ impl LaneState {
             episode_return: lane.tally.episode_return.to_bits(),
             elapsed: lane.tally.elapsed,
             held: lane.held.map(|pad| pad.0),
-            stack: lane.stack.iter().flat_map(|stack| stack.frames().flatten().copied()).collect(),
+            stack: lane.stack.as_ref().map_or_else(Vec::new, Stack::bytes),
             console: lane.engine.export(),
             checkpoint: lane.checkpoint.clone(),
             replay: lane.replay.iter().flatten().map(|pad| pad.0).collect(),

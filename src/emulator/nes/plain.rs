@@ -53,6 +53,18 @@ pub trait Plain: Sized {
     /// When the bytes end early or a value is out of its range.
     fn get(from: &mut Reader) -> Result<Self, PlainError>;
 
+    fn put_all(values: &[Self], out: &mut Vec<u8>) {
+        for value in values {
+            value.put(out);
+        }
+    }
+
+    /// # Errors
+    /// As for `get`.
+    fn get_all(from: &mut Reader, values: &mut [Self]) -> Result<(), PlainError> {
+        values.iter_mut().try_for_each(|value| Self::get(from).map(|got| *value = got))
+    }
+
     /// Where the two first differ, as `.field[$index]: ours != theirs`; `None` when they are equal.
     fn difference(&self, other: &Self) -> Option<String>;
 }
@@ -76,7 +88,31 @@ macro_rules! plain_integers {
         }
     )*};
 }
-plain_integers!(u8, u16, u32, u64);
+plain_integers!(u16, u32, u64);
+
+impl Plain for u8 {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(*self);
+    }
+
+    fn get(from: &mut Reader) -> Result<Self, PlainError> {
+        Ok(from.take(1)?[0])
+    }
+
+    // Memories are most of a state: one copy instead of thousands of single bytes.
+    fn put_all(values: &[Self], out: &mut Vec<u8>) {
+        out.extend_from_slice(values);
+    }
+
+    fn get_all(from: &mut Reader, values: &mut [Self]) -> Result<(), PlainError> {
+        values.copy_from_slice(from.take(values.len())?);
+        Ok(())
+    }
+
+    fn difference(&self, other: &Self) -> Option<String> {
+        (self != other).then(|| format!(": ${self:02X} != ${other:02X}"))
+    }
+}
 
 impl Plain for bool {
     fn put(&self, out: &mut Vec<u8>) {
@@ -128,16 +164,12 @@ fn slice_difference<T: Plain>(ours: &[T], theirs: &[T]) -> Option<String> {
 
 impl<T: Plain + Copy + Default, const N: usize> Plain for [T; N] {
     fn put(&self, out: &mut Vec<u8>) {
-        for value in self {
-            value.put(out);
-        }
+        T::put_all(self, out);
     }
 
     fn get(from: &mut Reader) -> Result<Self, PlainError> {
         let mut values = [T::default(); N];
-        for value in &mut values {
-            *value = T::get(from)?;
-        }
+        T::get_all(from, &mut values)?;
         Ok(values)
     }
 

@@ -38,6 +38,11 @@ impl Stack {
         (1..=self.depth).map(|age| &self.bytes[(self.newest + age) % self.depth * self.frame..][..self.frame])
     }
 
+    /// The observations in a row, oldest first.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.frames().collect::<Vec<_>>().concat()
+    }
+
     /// Takes over observations, oldest first, `frame * depth` bytes.
     pub(crate) fn load(&mut self, oldest_first: &[u8]) {
         self.bytes.copy_from_slice(oldest_first);
@@ -101,7 +106,7 @@ mod tests {
     fn what_was_saved_oldest_first_loads_again() {
         let mut stack = Stack::new(1, 3);
         (1..=4).for_each(|value| stack.push()[0] = value);
-        let saved: Vec<u8> = stack.frames().flatten().copied().collect();
+        let saved = stack.bytes();
         let mut other = Stack::new(1, 3);
         other.load(&saved);
         assert_eq!(saved, [2, 3, 4]);

@@ -52,7 +52,7 @@ def test_lanes_count_their_episodes_themselves() -> None:
 
 def test_the_keys_can_be_chosen() -> None:
     env = mk(2, info_keys=["lives", "episode_return"])
-    assert list(env.reset(seed=0)[1]) == ["lives", "episode_return", "_lives", "_episode_return"]
+    assert list(env.reset(seed=0)[1]) == ["lives", "_lives", "episode_return", "_episode_return"]
     assert env.step([0, 0])[4].keys() == {"lives", "episode_return", "_lives", "_episode_return"}
     assert mk(2, info_keys=[]).reset(seed=0)[1] == {}
     assert list(mk(2, info_keys=["state"]).reset(seed=0)[1]) == ["state", "_state"]

@@ -75,6 +75,8 @@ class Options:
 def resize_plane(plane: np.ndarray, size: tuple[int, int], algorithm: str) -> np.ndarray:
     """(rows, columns) uint8 to `size`, by the formulas of the documentation."""
     rows, columns = plane.shape
+    if size == plane.shape:
+        return plane  # each output covers its own pixel, whatever the algorithm
     out = np.zeros(size, np.uint8)
     for i in range(size[0]):
         for j in range(size[1]):

@@ -19,6 +19,8 @@ pub use states::StateError;
 const MOST_ROM_BYTES: usize = 64 << 20;
 /// PRG windows are 16 KiB; a smaller ROM repeats within one.
 const PRG_UNIT: usize = 0x4000;
+/// The smallest bank that a board switches.
+const PRG_BANK: usize = 0x2000;
 const CHR_UNIT: usize = 0x2000;
 
 /// Why bytes are not a cartridge that can be played.
@@ -59,7 +61,7 @@ pub struct Cartridge {
     submapper: u8,
     board: Board,
     mirroring: Mirroring,
-    prg: Vec<u8>,
+    prg: Vec<[u8; PRG_BANK]>,
     chr: Vec<u8>,
     chr_ram_bytes: usize,
     work_ram_bytes: usize,
@@ -97,7 +99,7 @@ impl Cartridge {
             submapper: header.submapper,
             board,
             mirroring: header.mirroring,
-            prg: whole_units(prg, PRG_UNIT),
+            prg: banks(&whole_units(prg, PRG_UNIT)),
             chr: whole_units(&rest[..header.chr_bytes], CHR_UNIT),
             chr_ram_bytes: header.chr_ram_bytes,
             work_ram_bytes: header.work_ram_bytes.unwrap_or(0x2000).min(0x2000),
@@ -134,6 +136,12 @@ impl Cartridge {
 
     /// PRG-ROM, a whole number of 16 KiB units.
     pub fn prg(&self) -> &[u8] {
+        self.prg.as_flattened()
+    }
+
+    /// PRG-ROM by banks of 8 KiB.
+    #[inline]
+    pub fn prg_banks(&self) -> &[[u8; PRG_BANK]] {
         &self.prg
     }
 
@@ -172,6 +180,10 @@ impl Cartridge {
 fn whole_units(rom: &[u8], unit: usize) -> Vec<u8> {
     let size = rom.len().next_multiple_of(unit);
     rom.iter().copied().cycle().take(size).collect()
+}
+
+fn banks(rom: &[u8]) -> Vec<[u8; PRG_BANK]> {
+    rom.chunks_exact(PRG_BANK).map(|bank| std::array::from_fn(|at| bank[at])).collect()
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ impl Fast {
 
     /// Runs one instruction or takes one interrupt, as if no frame ended. For traces.
     pub fn step_instruction(&mut self) {
-        run::step(&mut self.cpu, &mut self.bus);
+        run::step(&mut self.cpu, &mut self.bus, &self.cart);
     }
 
     /// Lets the program go on at `pc`. For test ROMs that have a second entry.
@@ -87,7 +87,7 @@ impl Engine for Fast {
     fn run_frame(&mut self, pads: [Buttons; 2], draw: Draw) {
         self.bus.pads.hold(pads.map(|pad| pad.0));
         self.bus.ppu.begin_frame(self.bus.cycles, draw == Draw::Picture);
-        run::run_frame(&mut self.cpu, &mut self.bus);
+        run::run_frame(&mut self.cpu, &mut self.bus, &self.cart);
         self.bus.apu.catch_up(self.bus.cycles - 1);
         self.bus.ppu.end_frame(self.bus.cycles);
         self.frame_count += 1;

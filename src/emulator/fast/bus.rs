@@ -9,7 +9,6 @@
 //! `cycles` counts finished cycles: during an access it is the number of the cycle in which the access happens.
 
 mod dma;
-mod idle;
 mod memory;
 
 use std::sync::Arc;
@@ -43,7 +42,8 @@ pub(super) struct Bus {
     /// The last value on the data bus.
     pub data_bus: u8,
     pub ram: [u8; 2048],
-    prg_windows: [u32; 4],
+    /// Where the windows from $8000 on start in PRG-ROM, in 8 KiB.
+    prg_banks: [u8; 4],
     cart: Arc<Cartridge>,
     pub work_ram: WorkRam,
     pub ppu: Ppu,
@@ -63,13 +63,12 @@ pub(super) struct Bus {
 
 impl Bus {
     pub(super) fn new(cart: &Arc<Cartridge>, ram_fill: u8, idle_skip: bool) -> Self {
-        let prg_windows = memory::prg_windows(cart);
         Self {
             cycles: 0,
             deadline: 0,
             data_bus: 0,
             ram: [ram_fill; 2048],
-            prg_windows,
+            prg_banks: memory::prg_banks(cart),
             cart: Arc::clone(cart),
             work_ram: WorkRam::new(cart, ram_fill),
             ppu: Ppu::new(cart),
@@ -92,11 +91,13 @@ impl Bus {
         self.irq_was = (NEVER, NEVER);
     }
 
-    #[inline(always)]
-    pub(super) fn read<const EXACT: bool>(&mut self, address: u16) -> u8 {
-        if EXACT {
-            self.halt_for_dma(address);
-        }
+    /// A read that a DMA may halt.
+    pub(super) fn read_with_dma(&mut self, address: u16) -> u8 {
+        self.halt_for_dma(address);
+        self.read(address)
+    }
+
+    pub(super) fn read(&mut self, address: u16) -> u8 {
         let value = match address >> 13 {
             0 => self.ram[usize::from(address & 0x07FF)],
             4.. => self.prg(address),
@@ -107,7 +108,6 @@ impl Bus {
         value
     }
 
-    #[inline(always)]
     pub(super) fn write(&mut self, address: u16, value: u8) {
         self.data_bus = value;
         if address < 0x2000 {
@@ -118,15 +118,7 @@ impl Bus {
         self.cycles += 1;
     }
 
-    #[inline(always)]
-    fn prg(&self, address: u16) -> u8 {
-        let window = self.prg_windows[usize::from(address >> 13 & 3)];
-        let at = window as usize + usize::from(address & 0x1FFF);
-        self.cart.prg().get(at).copied().unwrap_or(0)
-    }
-
     /// A read in $2000-$7FFF.
-    #[inline(never)]
     fn read_register(&mut self, address: u16) -> u8 {
         let value = match address {
             0x2000..0x4000 => self.read_ppu(address),
@@ -160,7 +152,6 @@ impl Bus {
     }
 
     /// A write in $2000-$FFFF.
-    #[inline(never)]
     fn write_register(&mut self, address: u16, value: u8) {
         match address {
             0x2000..0x4000 => {
@@ -208,23 +199,23 @@ impl Bus {
         self.deadline = 0;
     }
 
-    /// The instruction that ends now polled `slack` cycles before its end.
+    /// The instruction that ends before `cycle` polled `slack` cycles before its end.
     #[inline(always)]
-    pub(super) fn late_poll(&mut self, slack: u8) {
-        self.late_poll_at = self.cycles;
+    pub(super) fn late_poll(&mut self, cycle: u64, slack: u8) {
+        self.late_poll_at = cycle;
         self.poll_slack = slack;
     }
 
-    /// The instruction that ends now changes I, but was polled with `before`.
-    pub(super) fn mask_changed_late(&mut self, before: bool) {
-        self.mask_late_at = self.cycles;
+    /// The instruction that ends before `cycle` changes I, but was polled with `before`.
+    pub(super) fn mask_changed_late(&mut self, cycle: u64, before: bool) {
+        self.mask_late_at = cycle;
         self.mask_before = before;
         self.interrupts_changed();
     }
 
-    /// Takes an NMI whose edge came in a finished cycle.
-    pub(super) fn take_nmi(&mut self) -> bool {
-        let seen = self.ppu.nmi_at < self.cycles;
+    /// Takes an NMI whose edge came before `cycle`.
+    pub(super) fn take_nmi(&mut self, cycle: u64) -> bool {
+        let seen = self.ppu.nmi_at < cycle;
         if seen {
             self.ppu.nmi_at = NEVER;
         }
@@ -283,10 +274,10 @@ impl Bus {
         match polled {
             Some(Interrupt::Irq) => {
                 self.irq_was = (seen, self.cycles);
-                self.mask_changed_late(false);
+                self.mask_changed_late(self.cycles, false);
             }
             // Whatever holds the IRQ line, this boundary's poll did not see it.
-            _ => self.mask_changed_late(true),
+            _ => self.mask_changed_late(self.cycles, true),
         }
     }
 }

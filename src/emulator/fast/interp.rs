@@ -10,16 +10,28 @@
 //! Leaves to `run`: when interrupts are polled. This file notes what shifts a poll (`Bus::late_poll`, I's delay).
 
 mod alu;
+mod idle;
 mod operands;
 mod sequence;
 
-use super::bus::Bus;
+use super::bus::{Bus, Interrupt};
 use super::cpu::{BREAK, Cpu};
+use crate::emulator::cart::Cartridge;
 
-/// The CPU at its bus.
+/// An 8 KiB window of PRG-ROM.
+pub(super) type Window = [u8; 0x2000];
+
+/// The CPU at its bus. Registers, time and the data bus are kept here while instructions run, so that they can
+/// live in the host's registers: nothing may take a `Core` by reference that is not inlined (see `apart`).
 pub(super) struct Core<'a, const EXACT: bool> {
-    pub cpu: Cpu,
-    pub bus: &'a mut Bus,
+    cpu: Cpu,
+    cycles: u64,
+    data_bus: u8,
+    /// What is at $8000, $A000, $C000 and $E000.
+    windows: [&'a Window; 4],
+    bus: &'a mut Bus,
+    /// The last branch back to what may be a waiting loop: where to, and when.
+    turn_began: (u16, u64),
 }
 
 /// An operation on an operand that was read: `load!(self, zp, lda)`.
@@ -58,22 +70,66 @@ macro_rules! implied {
     }};
 }
 
-impl<const EXACT: bool> Core<'_, EXACT> {
-    /// Runs instructions until the bus's deadline, one at least.
-    #[inline(never)]
-    pub(super) fn run(&mut self) {
-        loop {
-            self.step();
-            if self.bus.cycles >= self.bus.deadline {
-                break;
-            }
+/// Runs instructions until the bus's deadline, one at least.
+#[inline(never)]
+pub(super) fn run<const EXACT: bool>(cpu: &mut Cpu, bus: &mut Bus, cart: &Cartridge) {
+    let mut core = Core::<EXACT>::new(*cpu, bus, cart);
+    loop {
+        core.step();
+        if core.cycles >= core.bus.deadline {
+            break;
         }
+    }
+    *cpu = core.leave();
+}
+
+/// Takes an interrupt.
+pub(super) fn interrupt<const EXACT: bool>(cpu: &mut Cpu, bus: &mut Bus, cart: &Cartridge, kind: Interrupt) {
+    let mut core = Core::<EXACT>::new(*cpu, bus, cart);
+    core.interrupt(kind);
+    *cpu = core.leave();
+}
+
+impl<'a, const EXACT: bool> Core<'a, EXACT> {
+    #[inline(always)]
+    fn new(cpu: Cpu, bus: &'a mut Bus, cart: &'a Cartridge) -> Self {
+        let windows = bus.prg_windows(cart);
+        Self { cpu, cycles: bus.cycles, data_bus: bus.data_bus, windows, bus, turn_began: (0, 0) }
+    }
+
+    /// Brings the bus up to date.
+    #[inline(always)]
+    fn hand_over(&mut self) {
+        self.bus.cycles = self.cycles;
+        self.bus.data_bus = self.data_bus;
+    }
+
+    /// After something went on at the bus.
+    #[inline(always)]
+    fn take_back(&mut self) {
+        self.cycles = self.bus.cycles;
+        self.data_bus = self.bus.data_bus;
+    }
+
+    #[inline(always)]
+    fn leave(mut self) -> Cpu {
+        self.hand_over();
+        self.cpu
+    }
+
+    /// Runs a rare operation out of line, on a copy of this core.
+    #[inline(always)]
+    fn apart(&mut self, operation: fn(&mut Core<EXACT>)) {
+        self.hand_over();
+        self.cpu = run_apart(self.cpu, self.windows, self.bus, operation);
+        self.take_back();
     }
 
     /// Runs one instruction.
     #[rustfmt::skip]
+    #[allow(clippy::redundant_closure_for_method_calls)] // a method's path has one lifetime too few here
     #[inline(always)]
-    pub(super) fn step(&mut self) {
+    fn step(&mut self) {
         match self.fetch() {
             // Loads.
             0xA9 => load!(self, imm, lda), 0xA5 => load!(self, zp, lda), 0xB5 => load!(self, zpx, lda),
@@ -98,7 +154,8 @@ impl<const EXACT: bool> Core<'_, EXACT> {
             0x8C => store!(self, abs, self.cpu.y),
             0x87 => store!(self, zp, self.cpu.a & self.cpu.x), 0x97 => store!(self, zpy, self.cpu.a & self.cpu.x),
             0x8F => store!(self, abs, self.cpu.a & self.cpu.x), 0x83 => store!(self, izx, self.cpu.a & self.cpu.x),
-            0x9B => self.tas(), 0x9C => self.shy(), 0x9E => self.shx(), 0x9F => self.sha_aby(), 0x93 => self.sha_izy(),
+            0x9B => self.apart(|core| core.tas()), 0x9C => self.apart(|core| core.shy()), 0x9E => self.apart(|core| core.shx()),
+            0x9F => self.apart(|core| core.sha_aby()), 0x93 => self.apart(|core| core.sha_izy()),
 
             // Arithmetic and logic.
             0x09 => load!(self, imm, ora), 0x05 => load!(self, zp, ora), 0x15 => load!(self, zpx, ora),
@@ -187,7 +244,7 @@ impl<const EXACT: bool> Core<'_, EXACT> {
             0x90 => self.branch(self.cpu.c == 0), 0xB0 => self.branch(self.cpu.c != 0),
             0xD0 => self.branch(self.cpu.z != 0), 0xF0 => self.branch(self.cpu.z == 0),
             0x4C => self.jmp(), 0x6C => self.jmp_indirect(),
-            0x20 => self.jsr(), 0x60 => self.rts(), 0x40 => self.rti(), 0x00 => self.brk(),
+            0x20 => self.jsr(), 0x60 => self.rts(), 0x40 => self.rti(), 0x00 => self.apart(|core| core.brk()),
 
             // Nothing, in every mode.
             0xEA | 0x1A | 0x3A | 0x5A | 0x7A | 0xDA | 0xFA => self.dummy_fetch(),
@@ -196,7 +253,20 @@ impl<const EXACT: bool> Core<'_, EXACT> {
             0x14 | 0x34 | 0x54 | 0x74 | 0xD4 | 0xF4 => load!(self, zpx, ignore),
             0x0C => load!(self, abs, ignore),
             0x1C | 0x3C | 0x5C | 0x7C | 0xDC | 0xFC => load!(self, abx, ignore),
-            0x02 | 0x12 | 0x22 | 0x32 | 0x42 | 0x52 | 0x62 | 0x72 | 0x92 | 0xB2 | 0xD2 | 0xF2 => self.jam(),
+            0x02 | 0x12 | 0x22 | 0x32 | 0x42 | 0x52 | 0x62 | 0x72 | 0x92 | 0xB2 | 0xD2 | 0xF2 => self.apart(|core| core.jam()),
         }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn run_apart<const EXACT: bool>(
+    cpu: Cpu,
+    windows: [&Window; 4],
+    bus: &mut Bus,
+    operation: fn(&mut Core<EXACT>),
+) -> Cpu {
+    let mut core = Core { cpu, cycles: bus.cycles, data_bus: bus.data_bus, windows, bus, turn_began: (0, 0) };
+    operation(&mut core);
+    core.leave()
 }

@@ -2,13 +2,14 @@
 
 use super::bus::Bus;
 use super::cpu::Cpu;
-use super::interp::Core;
+use super::interp;
+use crate::emulator::cart::Cartridge;
 
 /// Runs from this boundary to the first one at or after the next start of line 240.
-pub(super) fn run_frame(cpu: &mut Cpu, bus: &mut Bus) {
+pub(super) fn run_frame(cpu: &mut Cpu, bus: &mut Bus, cart: &Cartridge) {
     loop {
         let (stop, last) = bus.ppu.stop_cycle(bus.cycles);
-        run_until(cpu, bus, stop);
+        run_until(cpu, bus, cart, stop);
         if last {
             break;
         }
@@ -16,28 +17,26 @@ pub(super) fn run_frame(cpu: &mut Cpu, bus: &mut Bus) {
 }
 
 /// Runs whole instructions until `stop` is reached.
-fn run_until(cpu: &mut Cpu, bus: &mut Bus, stop: u64) {
+fn run_until(cpu: &mut Cpu, bus: &mut Bus, cart: &Cartridge, stop: u64) {
     while bus.cycles < stop {
         if cpu.jammed {
             hang(bus, stop);
         } else if bus.dma_is_near() {
-            turn::<true>(cpu, bus, stop);
+            turn::<true>(cpu, bus, cart, stop);
         } else {
-            turn::<false>(cpu, bus, stop);
+            turn::<false>(cpu, bus, cart, stop);
         }
     }
 }
 
 /// Takes the interrupt that was polled, or runs instructions up to the deadline; next to a DMA one at a time.
-fn turn<const EXACT: bool>(cpu: &mut Cpu, bus: &mut Bus, stop: u64) {
+fn turn<const EXACT: bool>(cpu: &mut Cpu, bus: &mut Bus, cart: &Cartridge, stop: u64) {
     let interrupt = bus.poll(cpu.i);
     bus.deadline = if EXACT { 0 } else { bus.next_deadline(cpu.i, stop) };
-    let mut core = Core::<EXACT> { cpu: *cpu, bus };
     match interrupt {
-        Some(kind) => core.interrupt(kind),
-        None => core.run(),
+        Some(kind) => interp::interrupt::<EXACT>(cpu, bus, cart, kind),
+        None => interp::run::<EXACT>(cpu, bus, cart),
     }
-    *cpu = core.cpu;
 }
 
 /// A jammed CPU reads on and on; DMA still gets the bus.
@@ -45,12 +44,12 @@ fn hang(bus: &mut Bus, stop: u64) {
     const STUCK_AT: u16 = 0xFFFF;
     while bus.cycles < stop {
         bus.cycles = bus.cycles.max(bus.apu.dma_at().min(stop - 1));
-        bus.read::<true>(STUCK_AT);
+        bus.read_with_dma(STUCK_AT);
     }
 }
 
 /// Runs one instruction or interrupt sequence.
-pub(super) fn step(cpu: &mut Cpu, bus: &mut Bus) {
+pub(super) fn step(cpu: &mut Cpu, bus: &mut Bus, cart: &Cartridge) {
     bus.ppu.begin_frame(bus.cycles, false);
-    run_until(cpu, bus, bus.cycles + 1);
+    run_until(cpu, bus, cart, bus.cycles + 1);
 }

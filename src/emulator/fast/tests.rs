@@ -163,6 +163,51 @@ fn a_state_survives_its_bytes() {
     assert_eq!(codec::decode(&long, &digest), Err(codec::CodecError::TooLong { extra: 1 }));
 }
 
+/// A program whose NMI counts in $10 and which waits for it in this loop, counting its rounds in $20.
+fn waiting_game(wait: &[u8]) -> Arc<Cartridge> {
+    let mut program = vec![0xA9, 0x80, 0x8D, 0x00, 0x20];
+    let round = START + program.len() as u16;
+    program.extend([0xE6, 0x20, 0xA5, 0x10]);
+    program.extend(wait);
+    let [low, high] = round.to_le_bytes();
+    program.extend([0x4C, low, high]);
+    program.resize(0x100, 0xEA);
+    // NMI: INC $10, RTI.
+    program.extend([0xE6, 0x10, 0x40]);
+    program.resize(PRG_BYTES, 0xEA);
+    program[PRG_BYTES - 6..PRG_BYTES - 4].copy_from_slice(&(START + 0x100).to_le_bytes());
+    cartridge(program)
+}
+
+#[test]
+fn waiting_loops_of_every_kind_are_passed_over_in_phase() {
+    let loops: [&[u8]; 6] = [
+        // CMP $10, BEQ back
+        &[0xC5, 0x10, 0xF0, 0xFC],
+        // LDA $10, CMP #0, BEQ back, while the counter is 0
+        &[0xA5, 0x10, 0xC9, 0x00, 0xF0, 0xFA],
+        // LDX $0010, CPX $0010, BEQ back, which never ends but between the two
+        &[0xAE, 0x10, 0x00, 0xEC, 0x10, 0x00, 0xF0, 0xF8],
+        // LDA $10, AND #1, BEQ back
+        &[0xA5, 0x10, 0x29, 0x01, 0xF0, 0xFA],
+        // LDA $2002, BPL back: reading has side effects
+        &[0xAD, 0x02, 0x20, 0x10, 0xFB],
+        // BIT $2002, CMP $10, BEQ back
+        &[0x2C, 0x02, 0x20, 0xC5, 0x10, 0xF0, 0xF9],
+    ];
+    for wait in loops {
+        let cart = waiting_game(wait);
+        let (mut plain, mut quick) = (engine(&cart, false), engine(&cart, true));
+        for frame in 0..300 {
+            frames(&mut plain, 1, Draw::Skip);
+            frames(&mut quick, 1, Draw::Skip);
+            let found = plain.export().first_difference(&quick.export());
+            assert_eq!(found, None, "loop {wait:02X?}, frame {frame}");
+        }
+        assert!(plain.ram()[0x10] > 20, "NMIs came");
+    }
+}
+
 /// PRG-ROM that does something: random bytes, but opcodes that jam are rare and operands often name registers.
 fn busy_prg() -> impl Strategy<Value = Vec<u8>> {
     let register = prop_oneof![0x2000_u16..0x2008, 0x4000_u16..0x4018, 0x0000_u16..0x0300];

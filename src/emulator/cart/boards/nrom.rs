@@ -4,24 +4,24 @@
 //!
 //! `ConsoleState::board` is empty.
 
-/// Where the four 8 KiB windows from $8000 on start in PRG-ROM: the first 16 KiB at $8000, the last at $C000.
+/// The 8 KiB banks of PRG-ROM in the four windows from $8000 on: the first 16 KiB at $8000, the last at $C000.
 #[must_use]
-pub fn prg_windows(prg_bytes: usize) -> [usize; 4] {
-    let last = prg_bytes.saturating_sub(0x4000);
-    [0, 0x2000, last, last + 0x2000]
+pub fn prg_banks(prg_bytes: usize) -> [u8; 4] {
+    let last = (prg_bytes / 0x2000).saturating_sub(2) as u8;
+    [0, 1, last, last + 1]
 }
 
 #[cfg(test)]
 mod tests {
-    use super::prg_windows;
+    use super::prg_banks;
 
     #[test]
     fn sixteen_kilobytes_are_seen_twice() {
-        assert_eq!(prg_windows(0x4000), [0, 0x2000, 0, 0x2000]);
+        assert_eq!(prg_banks(0x4000), [0, 1, 0, 1]);
     }
 
     #[test]
     fn thirty_two_kilobytes_are_seen_in_a_row() {
-        assert_eq!(prg_windows(0x8000), [0, 0x2000, 0x4000, 0x6000]);
+        assert_eq!(prg_banks(0x8000), [0, 1, 2, 3]);
     }
 }

@@ -31,7 +31,7 @@ impl Bus {
         let mut halves = 0;
         let mut byte = 0;
         let mut sample_wait = SAMPLE_WAIT - u8::from(self.sample_due());
-        self.read::<false>(address);
+        self.read(address);
         loop {
             let sample_due = self.sample_due();
             if page.is_none() && !sample_due {
@@ -39,7 +39,7 @@ impl Bus {
             }
             let get = self.cycles & 1 == 0;
             if sample_due && get && sample_wait == 0 {
-                let sample = self.read::<false>(self.apu.sample_address());
+                let sample = self.read(self.apu.sample_address());
                 self.apu.sample_read(sample, self.cycles - 1);
                 sample_wait = SAMPLE_WAIT;
                 continue;
@@ -53,7 +53,7 @@ impl Bus {
                         page = None;
                         continue;
                     }
-                    byte = self.read::<false>(u16::from(high) << 8 | (halves / 2) as u16);
+                    byte = self.read(u16::from(high) << 8 | (halves / 2) as u16);
                     halves += 1;
                 }
                 Some(_) if halves & 1 == 1 => {
@@ -64,7 +64,7 @@ impl Bus {
                     }
                 }
                 _ => {
-                    self.read::<false>(address);
+                    self.read(address);
                 }
             }
         }

@@ -2,14 +2,30 @@
 
 use std::sync::OnceLock;
 
+use super::super::interp::Window;
+use super::Bus;
 use crate::emulator::cart::boards::nrom;
 use crate::emulator::cart::{Board, Cartridge};
 
-pub(super) fn prg_windows(cart: &Cartridge) -> [u32; 4] {
-    let windows = match cart.board() {
-        Board::Nrom => nrom::prg_windows(cart.prg().len()),
-    };
-    windows.map(|at| at as u32)
+pub(super) fn prg_banks(cart: &Cartridge) -> [u8; 4] {
+    match cart.board() {
+        Board::Nrom => nrom::prg_banks(cart.prg().len()),
+    }
+}
+
+impl Bus {
+    /// The four windows on PRG-ROM as they are switched now.
+    #[inline]
+    pub(in super::super) fn prg_windows<'a>(&self, cart: &'a Cartridge) -> [&'a Window; 4] {
+        let banks = cart.prg_banks();
+        self.prg_banks.map(|bank| &banks[usize::from(bank)])
+    }
+
+    #[inline]
+    pub(super) fn prg(&self, address: u16) -> u8 {
+        let bank = self.prg_banks[usize::from(address >> 13 & 3)];
+        self.cart.prg_banks()[usize::from(bank)][usize::from(address & 0x1FFF)]
+    }
 }
 
 const WORK_RAM_BYTES: usize = 0x2000;

@@ -5,21 +5,44 @@ use super::Core;
 impl<const EXACT: bool> Core<'_, EXACT> {
     #[inline(always)]
     pub(super) fn read(&mut self, address: u16) -> u8 {
-        self.bus.read::<EXACT>(address)
+        let value = match address >> 13 {
+            0 if !EXACT => self.bus.ram[usize::from(address & 0x07FF)],
+            4.. if !EXACT => self.windows[usize::from(address >> 13 & 3)][usize::from(address & 0x1FFF)],
+            _ => return self.read_at_bus(address),
+        };
+        self.cycles += 1;
+        self.data_bus = value;
+        value
+    }
+
+    #[inline(always)]
+    fn read_at_bus(&mut self, address: u16) -> u8 {
+        self.hand_over();
+        let value = if EXACT { self.bus.read_with_dma(address) } else { self.bus.read(address) };
+        self.take_back();
+        value
     }
 
     #[inline(always)]
     pub(super) fn write(&mut self, address: u16, value: u8) {
-        self.bus.write(address, value);
+        if address < 0x2000 {
+            self.bus.ram[usize::from(address & 0x07FF)] = value;
+            self.cycles += 1;
+            self.data_bus = value;
+        } else {
+            self.hand_over();
+            self.bus.write(address, value);
+            self.take_back();
+        }
     }
 
     /// A read whose value nobody wants, at an address that has no side effects.
     #[inline(always)]
     fn idle(&mut self, address: u16) {
         if EXACT {
-            self.bus.read::<EXACT>(address);
+            self.read_at_bus(address);
         } else {
-            self.bus.cycles += 1;
+            self.cycles += 1;
         }
     }
 
@@ -27,9 +50,9 @@ impl<const EXACT: bool> Core<'_, EXACT> {
     #[inline(always)]
     pub(super) fn dummy_read(&mut self, address: u16) {
         if EXACT || matches!(address >> 13, 1..=3) {
-            self.bus.read::<EXACT>(address);
+            self.read_at_bus(address);
         } else {
-            self.bus.cycles += 1;
+            self.cycles += 1;
         }
     }
 
@@ -47,16 +70,16 @@ impl<const EXACT: bool> Core<'_, EXACT> {
     /// The first write of a read-modify-write instruction: the value as it was.
     #[inline(always)]
     pub(super) fn write_back(&mut self, address: u16, value: u8) {
-        if matches!(address >> 13, 1..) {
-            self.bus.write(address, value);
+        if address < 0x2000 {
+            self.cycles += 1;
         } else {
-            self.bus.cycles += 1;
+            self.write(address, value);
         }
     }
 
     #[inline(always)]
     pub(super) fn fetch(&mut self) -> u8 {
-        let value = self.bus.read::<EXACT>(self.cpu.pc);
+        let value = self.read(self.cpu.pc);
         self.cpu.pc = self.cpu.pc.wrapping_add(1);
         value
     }
@@ -69,7 +92,7 @@ impl<const EXACT: bool> Core<'_, EXACT> {
 
     #[inline(always)]
     pub(super) fn push(&mut self, value: u8) {
-        self.bus.write(0x0100 | u16::from(self.cpu.s), value);
+        self.write(0x0100 | u16::from(self.cpu.s), value);
         self.cpu.s = self.cpu.s.wrapping_sub(1);
     }
 

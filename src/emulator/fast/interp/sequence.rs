@@ -18,13 +18,18 @@ impl<const EXACT: bool> Core<'_, EXACT> {
         }
         let from = self.cpu.pc;
         let to = from.wrapping_add_signed(i16::from(distance));
+        self.cpu.pc = to;
         self.dummy_read(from);
-        if (from ^ to) & 0xFF00 == 0 {
-            self.bus.late_poll(3);
-        } else {
+        let stays = (from ^ to) & 0xFF00 == 0;
+        if !stays {
             self.dummy_read(from & 0xFF00 | to & 0x00FF);
         }
-        self.cpu.pc = to;
+        if !EXACT {
+            self.pass_branch_turns(to, from, distance);
+        }
+        if stays {
+            self.bus.late_poll(self.cycles, 3);
+        }
     }
 
     #[inline(always)]
@@ -33,7 +38,7 @@ impl<const EXACT: bool> Core<'_, EXACT> {
         let to = self.fetch_word();
         self.cpu.pc = to;
         if !EXACT && to == from {
-            self.bus.pass_idle_turns(3);
+            self.pass_jump_turns();
         }
     }
 
@@ -108,19 +113,18 @@ impl<const EXACT: bool> Core<'_, EXACT> {
     #[inline(always)]
     pub(super) fn set_i_late(&mut self, masked: bool) {
         if self.cpu.i != masked {
-            self.bus.mask_changed_late(self.cpu.i);
+            self.bus.mask_changed_late(self.cycles, self.cpu.i);
             self.cpu.i = masked;
         }
     }
 
-    #[inline(always)]
     pub(super) fn brk(&mut self) {
         self.fetch();
         self.interrupt_from(Interrupt::Irq, BREAK);
     }
 
     /// The sequence of an interrupt that was polled: an opcode fetch that comes to nothing, then as BRK.
-    pub(in super::super) fn interrupt(&mut self, kind: Interrupt) {
+    pub(super) fn interrupt(&mut self, kind: Interrupt) {
         self.dummy_fetch();
         self.dummy_fetch();
         self.interrupt_from(kind, 0);
@@ -131,13 +135,13 @@ impl<const EXACT: bool> Core<'_, EXACT> {
         let [low, high] = self.cpu.pc.to_le_bytes();
         self.push(high);
         self.push(low);
-        let nmi = self.bus.take_nmi() || kind == Interrupt::Nmi;
+        let nmi = self.bus.take_nmi(self.cycles) || kind == Interrupt::Nmi;
         self.push(self.cpu.p() | break_bit);
         self.cpu.i = true;
         let vector = if nmi { NMI_VECTOR } else { IRQ_VECTOR };
         let low = self.read(vector);
         self.cpu.pc = u16::from_le_bytes([low, self.read(vector + 1)]);
-        self.bus.late_poll(SEQUENCE_SLACK);
+        self.bus.late_poll(self.cycles, SEQUENCE_SLACK);
         self.bus.interrupts_changed();
     }
 
@@ -149,32 +153,27 @@ impl<const EXACT: bool> Core<'_, EXACT> {
         self.bus.interrupts_changed();
     }
 
-    #[inline(always)]
     pub(super) fn tas(&mut self) {
         self.cpu.s = self.cpu.a & self.cpu.x;
         let base = self.fetch_word();
         self.unstable_store(base, self.cpu.y, self.cpu.s);
     }
 
-    #[inline(always)]
     pub(super) fn shy(&mut self) {
         let base = self.fetch_word();
         self.unstable_store(base, self.cpu.x, self.cpu.y);
     }
 
-    #[inline(always)]
     pub(super) fn shx(&mut self) {
         let base = self.fetch_word();
         self.unstable_store(base, self.cpu.y, self.cpu.x);
     }
 
-    #[inline(always)]
     pub(super) fn sha_aby(&mut self) {
         let base = self.fetch_word();
         self.unstable_store(base, self.cpu.y, self.cpu.a & self.cpu.x);
     }
 
-    #[inline(always)]
     pub(super) fn sha_izy(&mut self) {
         let base = self.izy_base();
         self.unstable_store(base, self.cpu.y, self.cpu.a & self.cpu.x);
@@ -184,9 +183,9 @@ impl<const EXACT: bool> Core<'_, EXACT> {
     /// address. A DMA that halts the dummy read leaves the high byte out of it.
     fn unstable_store(&mut self, base: u16, index: u8, value: u8) {
         let address = base.wrapping_add(u16::from(index));
-        let before = self.bus.cycles;
+        let before = self.cycles;
         self.dummy_read(base & 0xFF00 | address & 0x00FF);
-        let halted = self.bus.cycles - before > 1;
+        let halted = self.cycles - before > 1;
         let stored = if halted { value } else { value & ((base >> 8) as u8).wrapping_add(1) };
         let crossed = (base ^ address) & 0xFF00 != 0;
         let high = if crossed { (address >> 8) as u8 & value } else { (address >> 8) as u8 };

@@ -395,6 +395,34 @@ def test_the_baseline_the_workload_and_the_harness_are_fixed(ledger: Ledger) -> 
         rounds.require_legal(found, "confirm")
 
 
+def test_no_act_is_possible_without_a_round_or_out_of_its_turn(ledger: Ledger) -> None:
+    finish = lambda: rounds.complete(ledger, facts_of("topic"), "c", kept_verdict(), True, "anytime", None)  # noqa: E731
+    acts = (
+        lambda: rounds.abandon(ledger, "why"),
+        lambda: rounds.pause(ledger, "user_stop", "why"),
+        lambda: rounds.resume(ledger, "why"),
+        lambda: rounds.start_confirm(ledger, facts_of("topic"), "seed"),
+        lambda: rounds.confirm_failed(ledger, "t", "why"),
+        finish,
+    )
+    for act in acts:
+        with pytest.raises(NotLegalNow, match="no round is open"):
+            act()
+    to_stacked(ledger)
+    before = len(ledger.events())
+    for act in (
+        finish,
+        lambda: rounds.confirm_failed(ledger, "t", "why"),
+        lambda: rounds.resume(ledger, "why"),
+    ):
+        with pytest.raises(NotLegalNow, match="stacked does not allow"):
+            act()
+    assert len(ledger.events()) == before
+    rounds.abandon(ledger, "enough")
+    with pytest.raises(NotLegalNow, match="no round is open"):
+        rounds.abandon(ledger, "again")
+
+
 def test_without_a_round_every_command_works_but_those_that_need_one() -> None:
     for command in ("screen", "accept", "accept-stack", "calibrate", "checks", "round open"):
         rounds.require_legal(None, command, "any", "any", "any")

@@ -104,11 +104,14 @@ impl Beam {
     }
 
     /// The row of the tile that `v` addresses.
+    #[inline(always)]
     pub(super) fn tile_row(&self, memory: &VideoMemory, v: u16) -> TileRow {
         let pattern = self.pattern_address(memory.name(0x2000 | v & 0x0FFF), v);
-        TileRow { low: memory.pattern(pattern), high: memory.pattern(pattern + 8), palette: palette_bits(memory, v) }
+        let [low, high] = memory.pattern_row(pattern);
+        TileRow { low, high, palette: palette_bits(memory, v) }
     }
 
+    #[inline(always)]
     fn pattern_address(&self, name: u8, v: u16) -> u16 {
         let table = u16::from(self.ctrl & ctrl::BACKGROUND_TABLE) << 8;
         table | u16::from(name) << 4 | v >> 12
@@ -173,7 +176,7 @@ impl Beam {
 }
 
 /// The address of the tile to the right.
-#[inline]
+#[inline(always)]
 pub(super) fn right_of(v: u16) -> u16 {
     if v & 0x1F == 0x1F { v & !0x1F ^ 0x0400 } else { v + 1 }
 }
@@ -183,6 +186,7 @@ fn left_of(v: u16) -> u16 {
 }
 
 /// The two palette bits of the tile that `v` addresses: an attribute byte covers 4 by 4 tiles.
+#[inline(always)]
 fn palette_bits(memory: &VideoMemory, v: u16) -> u8 {
     let byte = memory.name(0x23C0 | v & 0x0C00 | v >> 4 & 0x38 | v >> 2 & 0x07);
     byte >> (v >> 4 & 4 | v & 2) & 3

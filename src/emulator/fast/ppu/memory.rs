@@ -27,19 +27,35 @@ impl VideoMemory {
         }
     }
 
+    /// Both pattern tables.
+    #[inline(always)]
+    fn patterns(&self) -> &[u8] {
+        if self.chr_ram.is_empty() { self.cart.chr() } else { &self.chr_ram }
+    }
+
     /// A byte of a pattern table, $0000-$1FFF.
     #[inline]
     pub(super) fn pattern(&self, address: u16) -> u8 {
-        let patterns = if self.chr_ram.is_empty() { self.cart.chr() } else { &self.chr_ram };
-        patterns.get(usize::from(address & 0x1FFF)).copied().unwrap_or(0)
+        self.patterns().get(usize::from(address & 0x1FFF)).copied().unwrap_or(0)
     }
 
+    /// Both planes of a pattern's row, at `address` and 8 behind.
+    #[inline(always)]
+    pub(super) fn pattern_row(&self, address: u16) -> [u8; 2] {
+        let row = self.patterns().get(usize::from(address & 0x1FF7)..).unwrap_or_default();
+        match row {
+            [low, _, _, _, _, _, _, _, high, ..] => [*low, *high],
+            _ => [0, 0],
+        }
+    }
+
+    #[inline(always)]
     fn table_index(&self, address: u16) -> usize {
         usize::from(self.tables[usize::from(address >> 10 & 3)] + (address & 0x03FF))
     }
 
     /// A byte of a name table, $2000-$2FFF and its mirror.
-    #[inline]
+    #[inline(always)]
     pub(super) fn name(&self, address: u16) -> u8 {
         self.vram[self.table_index(address)]
     }

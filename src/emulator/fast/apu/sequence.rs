@@ -88,7 +88,7 @@ impl Sequence {
             self.irq_since = NEVER;
         }
         // The restart waits for the end of an APU cycle, which are two CPU cycles.
-        self.restart_at = cycle + if cycle & 1 == 0 { 3 } else { 4 };
+        self.restart_at = cycle + if cycle & 1 == 0 { 4 } else { 3 };
     }
 
     /// Takes the sequence one step on, if that step happens in `cycle` or before; gives its time and clocks.

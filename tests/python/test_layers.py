@@ -35,7 +35,8 @@ LAYERS: list[set[str]] = [
     {"model", "errors", "processes", "outcome"},
     {"stats", "decide", "legacy", "sources", "host", "lease", "config", "root", "artefacts", "glance"},
     {"measure", "plan", "ledger", "report", "checks", "simulate", "verify"},
-    {"round", "pipeline", "exchange"},
+    {"round", "exchange"},
+    {"pipeline"},
     {"cli"},
     {"__main__"},
 ]

@@ -37,12 +37,13 @@ def run(context: Context, request: Request) -> Outcome:
         out.text = [f"would make in {root}: {', '.join(missing) or 'nothing, all is there'}"]
         return out
     from cartlab.ledger import Ledger
+    from cartlab.round import round_part
 
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadRoot(f"expected to make {root}, found: {error.strerror}", "name another folder") from None
-    ledger = Ledger.open(root)
+    ledger = Ledger.open(root, round_part=round_part)
     made = ledger.init()
     out.report.outputs = made or ["nothing new"]
     out.details = {"made": made}

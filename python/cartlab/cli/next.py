@@ -14,6 +14,7 @@ from cartlab.cli.context import Context
 from cartlab.glance import Glance, glance
 from cartlab.outcome import Outcome
 
+SCRIPT = "scripts/autoresearch.py"
 WEEK_SECONDS = 7 * 86400
 
 
@@ -37,13 +38,14 @@ def run(context: Context, request: Request) -> Outcome:
     seen = glance(root)
     if seen is None and (root / "events.jsonl").exists():
         from cartlab.ledger import Ledger
+        from cartlab.round import round_part
 
-        ledger = Ledger.open(root)
+        ledger = Ledger.open(root, round_part=round_part)
         for report in ledger.reports:
             context.talk.warn(report)
         ledger.project()
         seen = glance(root)
-    actions = advice(seen)
+    actions = live(context) if seen and seen.current.get("state") not in (None, "abandoned") else advice(seen)
     first = actions[0]
     out.report.inputs = ["current.json", "results.tsv"] if seen else [f"root {root}"]
     out.report.next = context.line(first["command"])
@@ -64,12 +66,40 @@ def run(context: Context, request: Request) -> Outcome:
     return out
 
 
+def live(context: Context) -> list[dict[str, Any]]:
+    """What the open (or just completed) round proposes, from the ledger and live HEAD."""
+    from cartlab.ledger import Ledger
+    from cartlab.ledger.attempts import calibration_of
+    from cartlab.ledger.store import utc_now
+    from cartlab.round import NextFacts, fold, next_actions
+
+    ledger = Ledger.open(context.root.path)
+    lab, repo = context.lab, context.repo
+    head = lab.resolve(repo, "HEAD")
+    found = fold(ledger.events())
+    contract: list[str] = []
+    if found is not None:
+        config = lab.load_config(repo)
+        contract = lab.protected(lab.changed(repo, found.baseline_commit, head.commit), config.contract, ())
+    newest = calibration_of(ledger.attempts(), lab.host_class())
+    facts = NextFacts(
+        utc_now(), head.commit, head.tree, newest.finished_at if newest else None, tuple(contract)
+    )
+    return [
+        {
+            "action": one.action,
+            "reason": one.reason,
+            "command": one.command.removeprefix(f"{SCRIPT} "),
+            "legal": True,
+        }
+        for one in next_actions(found, facts)
+    ]
+
+
 def advice(seen: Glance | None) -> list[dict[str, Any]]:
     """What to do, best first: {"action", "reason", "command", "legal"}."""
     if seen is None:
         return [_action("init", "the root has no ledger yet", "init")]
-    if seen.current.get("next_actions"):
-        return list(seen.current["next_actions"])
     actions = []
     if seen.rows:
         last = seen.rows[-1]

@@ -36,6 +36,7 @@ def run(context: Context, request: Request) -> Outcome:
     from cartlab.ledger import Ledger
     from cartlab.pipeline.answer import side, verdict_text
     from cartlab.pipeline.importing import lowered, read_aggregate, take_in
+    from cartlab.round import round_part
 
     aggregate = read_aggregate(context.cwd / request.path)
     root = context.root.path
@@ -53,7 +54,7 @@ def run(context: Context, request: Request) -> Outcome:
         out.text = [f"would record {plan.attempt_id} as {status}"]
         return out
     root.mkdir(parents=True, exist_ok=True)
-    ledger = Ledger.open(root)
+    ledger = Ledger.open(root, round_part=round_part)
     ledger.init()
     kind, done = take_in(ledger, aggregate, status, request.description, request.artifact)
     ledger.project()

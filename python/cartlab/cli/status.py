@@ -50,8 +50,9 @@ def run(context: Context, request: Request) -> Outcome:
     }
     if (root / "events.jsonl").exists():
         from cartlab.ledger import Ledger
+        from cartlab.round import round_part
 
-        ledger = Ledger.open(root)
+        ledger = Ledger.open(root, round_part=round_part)
         for report in ledger.reports:
             context.talk.warn(report)
         facts |= recorded(ledger, request, context)
@@ -77,10 +78,11 @@ def run(context: Context, request: Request) -> Outcome:
 def recorded(ledger: Any, request: Request, context: Context) -> dict[str, Any]:
     """What the ledger knows: round, latest accepted, calibration, results, runs that have not ended."""
     from cartlab.ledger import current_of
+    from cartlab.round import round_part
 
     attempts = ledger.attempts()
     abandoned = {one.id for one in ledger.abandoned()}
-    current = current_of(ledger.events())
+    current = current_of(ledger.events(), round_part(ledger.events()))
     results = [
         result_of(one)
         for one in attempts.values()

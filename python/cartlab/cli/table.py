@@ -97,6 +97,18 @@ ROWS: tuple[Row, ...] = (
         ("calibrate HEAD", "calibrate HEAD --full"),
     ),
     Row(
+        "round",
+        "round",
+        "orient",
+        "one improvement round against a fixed baseline: open, show, confirm, resume, abandon",
+        (
+            'round open --goal "faster frames"',
+            "round show",
+            "round confirm",
+            'round abandon --reason "other plans"',
+        ),
+    ),
+    Row(
         "record",
         "record",
         "record",

@@ -24,7 +24,7 @@ from cartlab.errors import BehaviourChanged, CartlabError
 from cartlab.ledger import Ledger
 from cartlab.model import STATUSES, TIERS, Block, Build, Evidence, Plan, Validity, Verdict
 from cartlab.outcome import Outcome
-from cartlab.pipeline import answer
+from cartlab.pipeline import answer, rounds
 from cartlab.pipeline.checking import full_checks
 from cartlab.pipeline.lab import Lab
 from cartlab.pipeline.request import Request
@@ -110,7 +110,9 @@ class Attempt:
         self.earlier = (
             self.ledger.blocks_of(self.plan.pair, self.plan.unit, before=self.id) if pooling else []
         )
-        self.lab.compliance(self.repo, self.plan.base, self.plan.cand, self.config)
+        self.lab.compliance(
+            self.repo, self.plan.base, self.plan.cand, self.config, rounds.may_touch(self.ledger)
+        )
         with self._timed("build"):
             self._build()
         with self._timed("verify"):
@@ -272,8 +274,11 @@ class Attempt:
             "relink_floor": None,
             "reason": verdict.reasons[0] if verdict.reasons else "",
             "problem": self.problem_details,
+            "patch_id": self.lab.patch_id(self.repo, self.plan.base, self.plan.cand),
+            **rounds.cells(self.ledger, self.plan, verdict.evidence.hl if verdict.evidence else None),
         }
         self.ledger.append("attempt_finished", self.id, finished)
+        proposed = rounds.after(self.ledger, self.plan, self.voice)
         self.folder.close(
             {
                 "attempt_id": self.id,
@@ -285,7 +290,7 @@ class Attempt:
             }
         )
         self.ledger.project()
-        return answer.outcome_of(
+        out = answer.outcome_of(
             self.plan,
             verdict,
             self.builds,
@@ -306,6 +311,9 @@ class Attempt:
                 "problem": self.problem_details or None,
             },
         )
+        if proposed is not None:
+            out.report.next = proposed
+        return out
 
     def _decision(self, verdict: Verdict) -> dict[str, Any]:
         return {

@@ -32,7 +32,8 @@ class Lab:
     load_config: Callable[[Path], Any]
     resolve: Callable[[Path, str], Ref]
     dirty: Callable[[Path], list[str]]
-    compliance: Callable[[Path, Ref, Ref, Any], Any]
+    compliance: Callable[[Path, Ref, Ref, Any, tuple[str, ...]], Any]
+    patch_id: Callable[[Path, Ref, Ref], str | None]
     build: Callable[..., Build]
     check_build: Callable[[Build], None]
     build_log: Callable[[Build], Path]
@@ -43,6 +44,9 @@ class Lab:
     changed: Callable[[Path, str, str], list[str]]
     surfaces: Callable[..., Any]
     run_checks: Callable[..., Any]
+    is_ancestor: Callable[[Path, str, str], bool]
+    strangers: Callable[..., list[str]]
+    protected: Callable[..., list[str]]
     harness_hash: Callable[[Path, Workload], str]
     host_class: Callable[[], str]
     coin: Callable[[], int]
@@ -60,9 +64,10 @@ class Lab:
             load_config=config.load,
             resolve=sources.resolve,
             dirty=sources.dirty,
-            compliance=lambda repo, base, cand, loaded: sources.check_compliance(
-                repo, base.commit, cand.commit, loaded.protected
+            compliance=lambda repo, base, cand, loaded, waived: sources.check_compliance(
+                repo, base.commit, cand.commit, loaded.protected, waived
             ),
+            patch_id=patch_id,
             build=sources.build,
             check_build=sources.check,
             build_log=sources.log_of,
@@ -75,6 +80,9 @@ class Lab:
             changed=sources.changed,
             surfaces=checks.choose,
             run_checks=checks.run,
+            is_ancestor=sources.is_ancestor,
+            strangers=strangers,
+            protected=sources.protected_changes,
             harness_hash=measure.harness_hash,
             host_class=host.host_class,
             coin=measure.draw_coin,
@@ -101,3 +109,42 @@ def statements(repo: Path, cand: Ref) -> dict[str, str]:
         if text:
             found[name] = " ".join(text.split())
     return found
+
+
+def patch_id(repo: Path, base: Ref, cand: Ref) -> str | None:
+    """The stable id of the change, the same for the same change elsewhere; None where nothing changes."""
+    import subprocess
+
+    from cartlab.sources import git
+
+    change = git.tell(repo, "diff-tree", "-p", "--no-ext-diff", "--no-textconv", base.commit, cand.commit)
+    if not change:
+        return None
+    done = subprocess.run(
+        git.command(repo, ["patch-id", "--stable"]), input=change, capture_output=True, env=git.environment()
+    )
+    return done.stdout.decode().partition(" ")[0].strip() or None
+
+
+def strangers(repo: Path, base: str, cand: str, inputs: tuple[str, ...], accepted: set[str]) -> list[str]:
+    """Commits of base..cand that change built paths and lie in no attempt, oldest first, twelve digits
+    each.
+
+    A commit lies in an attempt when it is the attempt's candidate or between two of them: so a run of
+    commits that ends in a candidate belongs to that candidate.
+    """
+    from cartlab import sources
+    from cartlab.sources import git
+
+    loose: list[str] = []
+    for commit in git.line(repo, "rev-list", "--reverse", f"{base}..{cand}").split():
+        built = [
+            name
+            for name in sources.changed(repo, f"{commit}~1", commit)
+            if not inputs or sources.matches(name, inputs)
+        ]
+        if built:
+            loose.append(commit[:12])
+        if commit in accepted:
+            loose = []
+    return loose

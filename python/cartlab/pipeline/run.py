@@ -16,11 +16,12 @@ from cartlab.ledger import Attempt as Past
 from cartlab.ledger import Ledger
 from cartlab.model import Build, Ref, Verdict
 from cartlab.outcome import Outcome
-from cartlab.pipeline import answer, planning
+from cartlab.pipeline import answer, planning, rounds
 from cartlab.pipeline.attempt import Attempt
 from cartlab.pipeline.lab import Lab
 from cartlab.pipeline.request import Request
 from cartlab.pipeline.voice import Voice
+from cartlab.round import round_part
 
 
 def run(request: Request, lab: Lab, repo: Path, root: Path, voice: Voice) -> Outcome:
@@ -35,6 +36,8 @@ def run(request: Request, lab: Lab, repo: Path, root: Path, voice: Voice) -> Out
     say_dirty(lab.dirty(repo), voice)
     past = open_ledger(root, voice) if root.is_dir() else None
     plan = planning.freeze(request, lab, repo, base, cand, workload, past)
+    if request.pool or request.tier == "calibrate":
+        plan = rounds.bind(plan, past)
     for warning in plan.warnings:
         voice.warn(f"warning: {warning}")
     if request.dry_run:
@@ -55,7 +58,7 @@ def run(request: Request, lab: Lab, repo: Path, root: Path, voice: Voice) -> Out
 
 def open_ledger(root: Path, voice: Voice) -> Ledger:
     """The ledger, and a line about what opening it repaired."""
-    ledger = Ledger.open(root)
+    ledger = Ledger.open(root, round_part=round_part)
     for report in ledger.reports:
         voice.warn(report)
     return ledger

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import Any
 
 import pytest
@@ -27,12 +28,8 @@ def test_every_row_has_a_module_that_declares_translates_and_runs(row: Any) -> N
     assert module.__doc__ and f"`{row.name}" in module.__doc__
     for example in row.examples:
         assert example.split()[0] == row.name
-        line = example.replace('"from the lab machine"', "words").split()
-        module.translate(
-            build_parser("cartlab", row).parse_intermixed_args(
-                line[1:] if "--" not in line else hoist(line)[1]
-            )
-        )
+        _, rest = hoist(shlex.split(example))
+        module.translate(build_parser("cartlab", row).parse_intermixed_args(rest))
 
 
 def test_help_lists_the_commands_in_the_order_of_work(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,122 @@
+"""`round open|show|confirm|resume|abandon`: one improvement round against a fixed baseline. The rules are
+cartlab.round's.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+
+from cartlab.cli.context import Context
+from cartlab.cli.options import declare_runner, runner
+from cartlab.errors import UsageError
+from cartlab.outcome import Outcome
+from cartlab.pipeline.request import Runner
+
+VERBS = ("open", "show", "confirm", "resume", "abandon")
+
+
+@dataclass(frozen=True)
+class Request:
+    verb: str
+    cand: str | None
+    goal: str
+    target: float
+    may_touch: tuple[str, ...]
+    strict: bool
+    reason: str
+    mechanism: str | None
+    falsify: str | None
+    dry_run: bool
+    runner: Runner
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("verb", choices=VERBS, metavar="|".join(VERBS))
+    parser.add_argument(
+        "cand", nargs="?", metavar="CAND", help="confirm: the candidate, else the one that is due"
+    )
+    parser.add_argument("--goal", default="", metavar="TEXT", help="open: what this round is for")
+    parser.add_argument("--target", type=float, default=1.10, metavar="T", help="open: 1.10 or more")
+    parser.add_argument(
+        "--may-touch", action="append", default=[], metavar="GLOB", help="open: protected paths"
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="open: the lower bound itself must reach the target"
+    )
+    parser.add_argument("--reason", default="", metavar="TEXT", help="resume, abandon: why")
+    parser.add_argument("--mechanism", metavar="TEXT", help="confirm: why the candidate is faster")
+    parser.add_argument("--falsify", metavar="TEXT", help="confirm: what would show that it is not")
+    declare_runner(parser)
+
+
+def translate(space: argparse.Namespace) -> Request:
+    if space.cand is not None and space.verb != "confirm":
+        raise UsageError(
+            f"round {space.verb} takes no revision, found {space.cand!r}", "open starts from HEAD"
+        )
+    if space.verb in ("resume", "abandon") and not space.reason.strip():
+        raise UsageError(f"round {space.verb} needs a reason", 'add --reason "why"')
+    return Request(
+        space.verb,
+        space.cand,
+        space.goal,
+        space.target,
+        tuple(space.may_touch),
+        space.strict,
+        space.reason,
+        space.mechanism,
+        space.falsify,
+        space.dry_run,
+        runner(space),
+    )
+
+
+def run(context: Context, request: Request) -> Outcome:
+    from cartlab.pipeline import confirming
+    from cartlab.pipeline.run import open_ledger
+
+    root = context.root.path
+    if request.verb != "show" and not request.dry_run:
+        root.mkdir(parents=True, exist_ok=True)
+    ledger = open_ledger(root, context.talk) if root.is_dir() else None
+    if request.verb == "confirm" and ledger is not None:
+        return confirming.confirm(
+            request.cand,
+            context.lab,
+            context.repo,
+            root,
+            ledger,
+            context.talk,
+            runner=request.runner,
+            dry_run=request.dry_run,
+            mechanism=request.mechanism,
+            falsify=request.falsify,
+        )
+    out = context.answer()
+    out.ledger = str(root / "events.jsonl")
+    if request.dry_run:
+        out.status = "planned"
+        out.text = [f"would {request.verb} a round"]
+        return out
+    if ledger is not None and request.verb == "open":
+        confirming.open_now(
+            context.lab,
+            context.repo,
+            ledger,
+            context.talk,
+            runner=request.runner,
+            goal=request.goal,
+            target=request.target,
+            strict=request.strict,
+            may_touch=request.may_touch,
+        )
+    elif ledger is not None and request.verb in ("resume", "abandon"):
+        confirming.end(ledger, request.verb, request.reason)
+    if ledger is not None and request.verb != "show":
+        ledger.project()
+        out.recorded = True
+        out.report.outputs = ["events.jsonl", "current.json"]
+    facts, lines = confirming.shown(ledger)
+    out.details, out.text = facts, lines
+    return out

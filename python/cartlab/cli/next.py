@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cartlab.cli.context import Context
 from cartlab.glance import Glance, glance
 from cartlab.outcome import Outcome
+
+if TYPE_CHECKING:
+    from cartlab.round import Action
 
 SCRIPT = "scripts/autoresearch.py"
 WEEK_SECONDS = 7 * 86400
@@ -66,8 +69,8 @@ def run(context: Context, request: Request) -> Outcome:
     return out
 
 
-def live(context: Context) -> list[dict[str, Any]]:
-    """What the open (or just completed) round proposes, from the ledger and live HEAD."""
+def proposals(context: Context) -> list[Action]:
+    """What the round (or its absence) proposes, from the ledger, live HEAD and this host's calibration."""
     from cartlab.ledger import Ledger
     from cartlab.ledger.attempts import calibration_of
     from cartlab.ledger.store import utc_now
@@ -82,9 +85,12 @@ def live(context: Context) -> list[dict[str, Any]]:
         config = lab.load_config(repo)
         contract = lab.protected(lab.changed(repo, found.baseline_commit, head.commit), config.contract, ())
     newest = calibration_of(ledger.attempts(), lab.host_class())
-    facts = NextFacts(
-        utc_now(), head.commit, head.tree, newest.finished_at if newest else None, tuple(contract)
-    )
+    calibrated = newest.finished_at if newest else None
+    return next_actions(found, NextFacts(utc_now(), head.commit, head.tree, calibrated, tuple(contract)))
+
+
+def live(context: Context) -> list[dict[str, Any]]:
+    """The same in the form of advice()."""
     return [
         {
             "action": one.action,
@@ -92,7 +98,7 @@ def live(context: Context) -> list[dict[str, Any]]:
             "command": one.command.removeprefix(f"{SCRIPT} "),
             "legal": True,
         }
-        for one in next_actions(found, facts)
+        for one in proposals(context)
     ]
 
 

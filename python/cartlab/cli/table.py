@@ -118,6 +118,40 @@ ROWS: tuple[Row, ...] = (
             "record aggregate.json --status discard",
         ),
     ),
+    Row(
+        "note", "note", "record", "append a lesson to scratchpad.md, stamped", ('note "the split costs 3 %"',)
+    ),
+    Row("idea", "idea", "record", "append an idea to ideas.md, stamped", ('idea "cache the tile rows"',)),
+    Row("report", "report", "record", "what the session did and what comes next", ("report --session",)),
+    Row(
+        "explain",
+        "explain",
+        "orient",
+        "one attempt from its plan to its verdict",
+        ("explain 20260101-120000",),
+    ),
+    Row(
+        "verify",
+        "verify",
+        "orient",
+        "derive every decision again from the raw slices",
+        ("verify", "verify --json"),
+    ),
+    Row(
+        "export",
+        "export",
+        "record",
+        "the ledger as one file without this machine's names",
+        ("export ledger.jsonl",),
+    ),
+    Row(
+        "import",
+        "import_",
+        "record",
+        "another ledger's results, shown and never counted",
+        ("import ledger.jsonl",),
+    ),
+    Row("stop", "stop", "pause", "pause the open round because you ask for it", ('stop --reason "enough"',)),
 )
 
 BY_NAME = {row.name: row for row in ROWS}

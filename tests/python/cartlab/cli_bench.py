@@ -47,7 +47,8 @@ class Bench:
             for key, value in os.environ.items()
             if not key.startswith(("AUTORESEARCH", "RETRO", "GIT_"))
         }
-        return {**kept, "AUTORESEARCH_ROOT_PATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1"}
+        own = {"AUTORESEARCH_ROOT_PATH": str(self.root), "CARTLAB_LEASE_DIR": str(self.root.parent)}
+        return {**kept, **own, "PYTHONDONTWRITEBYTECODE": "1"}
 
     def start(
         self, *words: str, script: Path = SMALL, env: dict[str, str] | None = None

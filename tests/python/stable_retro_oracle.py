@@ -53,28 +53,15 @@ def fceumm_chunks(blob: bytes) -> dict[tuple[int, str], bytes]:
     return chunks
 
 
-def lively_buttons(seed: int, frames: int) -> list[int]:
+def lively_buttons(seed: int, frames: int, start_until: int | None = None) -> list[int]:
     """Random buttons as a restless player holds them, START often at first so that the game begins.
 
-    Opposite directions are never held together: the core drops them, the console does not.
+    Opposite directions are never held together: the core drops them, the console does not. `start_until`: the
+    frame from which on START is left alone.
     """
     rng = np.random.default_rng(seed)
-    held = [
-        0,
-        RIGHT,
-        LEFT,
-        UP,
-        DOWN,
-        A,
-        B,
-        RIGHT | A,
-        RIGHT | B,
-        LEFT | A,
-        RIGHT | UP,
-        LEFT | DOWN,
-        A | B,
-        DOWN | B,
-    ]
+    single = [0, RIGHT, LEFT, UP, DOWN, A, B]
+    held = [*single, RIGHT | A, RIGHT | B, LEFT | A, RIGHT | UP, LEFT | DOWN, A | B, DOWN | B]
     buttons: list[int] = []
     while len(buttons) < frames:
         chance_of_start = 0.3 if len(buttons) < 400 else 0.02
@@ -83,7 +70,8 @@ def lively_buttons(seed: int, frames: int) -> list[int]:
             mask = SELECT
         buttons += [mask] * int(rng.integers(2, 24))
         buttons += [0] * int(rng.integers(0, 3))
-    return buttons[:frames]
+    kept = frames if start_until is None else start_until
+    return [mask & (0xFF if at < kept else ~START) for at, mask in enumerate(buttons[:frames])]
 
 
 def play(rom: Path, buttons: list[int], state: bytes | None = None) -> Iterator[OracleFrame]:

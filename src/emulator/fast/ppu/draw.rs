@@ -75,11 +75,11 @@ impl Ppu {
         &mut self.frame.pixels[start..start + FRAME_WIDTH]
     }
 
-    /// The colour that is shown while rendering is off: the backdrop, or the palette entry that `v` points at.
+    /// The colour that is shown while rendering is off: the backdrop. A console shows the palette entry that `v`
+    /// points at; FCEUmm does not, and games that write palettes in mid-picture shall look as there.
     fn idle_colour(&self) -> u8 {
         let and = if self.beam.mask & mask::GREY == 0 { 0x3F } else { 0x30 };
-        let address = if self.beam.v & 0x3F00 == 0x3F00 { self.beam.v } else { 0x3F00 };
-        self.palette.read(address) & and
+        self.palette.read(0x3F00) & and
     }
 
     /// A line without rendering.

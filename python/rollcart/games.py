@@ -41,7 +41,7 @@ class Game:
     def default_state(self, players: int) -> str:
         """The name of the state in which episodes begin by default; NONE is power-on."""
         by_player = self.metadata.get("default_player_state") or []
-        name = by_player[players - 1] if len(by_player) >= players else self.metadata.get("default_state")
+        name = by_player[players - 1] if 0 < players <= len(by_player) else self.metadata.get("default_state")
         return name or POWER_ON
 
     def state_names(self) -> list[str]:
@@ -87,7 +87,7 @@ def roots() -> Iterator[Path]:
 
 def folders(game: str) -> tuple[Path, ...]:
     """The folders of a game, in the order of search."""
-    if not game or Path(game).name != game:
+    if not isinstance(game, str) or not game or Path(game).name != game:
         raise ConfigError(f"game: expected the name of a game such as {BUNDLED}, found {game!r}")
     candidates = (root / category / game for root in roots() for category in _CATEGORIES)
     return tuple(path for path in candidates if path.is_dir())

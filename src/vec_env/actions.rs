@@ -185,10 +185,25 @@ fn product(groups: &[Vec<Buttons>], players: usize) -> Vec<Pads> {
     rows
 }
 
+/// Groups in Stable Retro's order, whatever that of the file: choices by their flags as a number, groups by all their
+/// flags. A choice that stands twice counts once.
 fn masks_of_groups(groups: &[Vec<Vec<String>>]) -> Result<Vec<Vec<Buttons>>, ConfigError> {
-    let masks =
-        |group: &Vec<Vec<String>>| group.iter().map(|names| pressed(names.iter().map(String::as_str))).collect();
-    groups.iter().map(masks).collect()
+    let masks = |group: &Vec<Vec<String>>| {
+        let choices = group.iter().map(|names| pressed(names.iter().map(String::as_str)));
+        let mut choices: Vec<Buttons> = choices.collect::<Result<_, _>>()?;
+        choices.sort_by_key(|&choice| flags_of(choice));
+        choices.dedup();
+        Ok(choices)
+    };
+    let mut groups: Vec<Vec<Buttons>> = groups.iter().map(masks).collect::<Result<_, ConfigError>>()?;
+    groups.sort_by_key(|group| group.iter().fold(0, |all, &choice| all | flags_of(choice)));
+    Ok(groups)
+}
+
+/// The flags that a pad's buttons are, the first flag as the lowest bit.
+fn flags_of(pad: Buttons) -> u16 {
+    let held = |button: &Option<Buttons>| button.is_some_and(|button| pad.contains(button));
+    FLAGS.iter().rev().fold(0, |flags, button| flags << 1 | u16::from(held(button)))
 }
 
 fn pressed<'a>(names: impl Iterator<Item = &'a str>) -> Result<Buttons, ConfigError> {
@@ -243,8 +258,9 @@ mod tests {
             (2, Buttons::DOWN),
             (3, Buttons::LEFT),
             (6, Buttons::RIGHT),
-            (9, Buttons::A),
-            (18, Buttons::B),
+            (9, Buttons::B),
+            (18, Buttons::A),
+            (27, Buttons::A | Buttons::B),
             (35, Buttons::DOWN | Buttons::RIGHT | Buttons::A | Buttons::B),
         ] {
             assert_eq!(first(&discrete, &[number]), buttons.0, "{number}");
@@ -293,7 +309,17 @@ mod tests {
         assert_eq!(discrete.decode(&[1 + 36 * 6]).unwrap(), [Buttons::UP, Buttons::RIGHT]);
         let groups = space(json!("multi_discrete"), 2);
         assert_eq!(groups.describe(), ("MultiDiscrete", vec![3, 3, 4, 3, 3, 4]));
-        assert_eq!(groups.decode(&[1, 0, 0, 0, 2, 1]).unwrap(), [Buttons::UP, Buttons::RIGHT | Buttons::A]);
+        assert_eq!(groups.decode(&[1, 0, 0, 0, 2, 1]).unwrap(), [Buttons::UP, Buttons::RIGHT | Buttons::B]);
         assert_eq!(space(json!("all"), 2).width(), 18);
+    }
+
+    #[test]
+    fn a_games_groups_are_ordered_by_their_flags_as_in_stable_retro() {
+        // What stable-retro 1.0.1 makes of it: [[0, 1, 8], [0, 128, 192, 256]].
+        let file = json!([[["A"], [], ["RIGHT", "LEFT"], ["RIGHT"], ["A"]], [["START"], ["B"], []]]);
+        let groups: Vec<Vec<Vec<String>>> = serde_json::from_value(file).unwrap();
+        let discrete = ActionSpace::read(None, &groups, 1).unwrap();
+        let rows: Vec<u8> = discrete.rows().unwrap().iter().map(|pads| pads[0].0).collect();
+        assert_eq!(rows, [0, 2, 8, 128, 130, 136, 192, 194, 200, 1, 3, 9]);
     }
 }

@@ -61,6 +61,14 @@ def test_the_environment_is_a_vector_env_with_its_attributes() -> None:
     assert env.metadata["render_modes"] == ["rgb_array"] and 60 < env.metadata["render_fps"] < 60.2
 
 
+def test_numbers_of_discrete_press_what_they_press_in_stable_retro() -> None:
+    # What get_action_meaning of stable-retro 1.0.1 says.
+    buttons = mk(1).action_buttons
+    assert buttons is not None
+    meant = {0: 0, 1: 16, 2: 32, 3: 64, 4: 80, 6: 128, 9: 2, 15: 130, 18: 1, 24: 129, 27: 3, 35: 32 | 128 | 3}
+    assert {number: buttons[number][0] for number in meant} == meant
+
+
 @pytest.mark.parametrize(
     "form",
     [
@@ -142,6 +150,8 @@ def test_one_number_for_flags_is_answered_with_the_shape_and_the_way_to_discrete
         ({"actions": [["JUMP"]]}, "JUMP"),
         ({"actions": [256]}, "255"),
         ({"players": 3}, "players"),
+        ({"players": 0}, "players"),
+        ({"game": 3}, "game"),
         ({"max_episode_steps": 0}, "max_episode_steps"),
         ({"noop_reset_max": -1}, "noop_reset_max"),
         ({"sticky_action_prob": 1.5}, "sticky_action_prob"),

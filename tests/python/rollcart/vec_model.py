@@ -236,7 +236,7 @@ class Actions:
 
     @cached_property
     def buttons(self) -> list[int]:
-        groups = ([0, 16, 32], [0, 64, 128], [0, 1, 2, 3])
+        groups = ([0, 16, 32], [0, 64, 128], [0, 2, 1, 3])  # B before A: Stable Retro counts by its flags
         return [a | b | c for c in groups[2] for b in groups[1] for a in groups[0]]
 
 

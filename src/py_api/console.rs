@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes};
+use pyo3::types::{PyByteArray, PyBytes, PyMemoryView};
 
 use super::errors;
 use crate::emulator::cart::Cartridge;
@@ -37,6 +37,17 @@ pub(crate) struct CpuRegisters {
 
 #[pymethods]
 impl CpuRegisters {
+    fn __len__(&self) -> usize {
+        7
+    }
+
+    /// The registers are a row too, in the order of their declaration.
+    fn __getitem__(&self, index: usize) -> PyResult<u64> {
+        let Self { pc, a, x, y, s, p, cycles } = *self;
+        let row = [pc.into(), a.into(), x.into(), y.into(), s.into(), p.into(), cycles];
+        row.get(index).copied().ok_or_else(|| PyIndexError::new_err("the CPU has 7 registers"))
+    }
+
     fn __repr__(&self) -> String {
         let Self { pc, a, x, y, s, p, cycles } = self;
         format!(
@@ -45,10 +56,18 @@ impl CpuRegisters {
     }
 }
 
+/// What bytes, a bytearray or a memoryview holds; `None` for any other thing.
+fn held_bytes(object: &Bound<'_, PyAny>) -> Option<PyResult<Vec<u8>>> {
+    let holds = object.is_instance_of::<PyBytes>()
+        || object.is_instance_of::<PyByteArray>()
+        || object.is_instance_of::<PyMemoryView>();
+    holds.then(|| object.py().get_type::<PyBytes>().call1((object,))?.extract())
+}
+
 /// The bytes of a ROM given as bytes or as the path of a file.
-pub(super) fn rom_bytes(rom: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
-    if rom.is_instance_of::<PyBytes>() || rom.is_instance_of::<PyByteArray>() {
-        return rom.extract();
+fn rom_bytes(rom: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    if let Some(bytes) = held_bytes(rom) {
+        return bytes;
     }
     let Ok(path) = rom.extract::<PathBuf>() else {
         let kind = rom.get_type().name()?;
@@ -212,8 +231,12 @@ impl Console {
     /// Goes on from what save() gave, or from a gzip'd FCEUmm state (a .state file of Stable Retro).
     ///
     /// The picture stays until the next frame. Raises StateError, and changes nothing then.
-    fn load(&mut self, state: &[u8]) -> PyResult<()> {
-        let state = self.cart.read_state(state).map_err(|error| errors::state(&error))?;
+    fn load(&mut self, state: &Bound<'_, PyAny>) -> PyResult<()> {
+        let Some(bytes) = held_bytes(state) else {
+            let kind = state.get_type().name()?;
+            return Err(PyTypeError::new_err(format!("state is of type {kind}, expected bytes that save() gave")));
+        };
+        let state = self.cart.read_state(&bytes?).map_err(|error| errors::state(&error))?;
         self.engine.import(&state).map_err(|error| errors::engine(&error))
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn export(fast: &Fast) -> ConsoleState {
         apu: bus.apu.export(bus.cycles),
         pads: bus.pads.export(),
         ram: bus.ram,
-        work_ram: bus.work_ram.export(fast.options.ram_fill),
+        work_ram: bus.work_ram.export(),
         chr_ram: bus.ppu.memory.chr_ram.to_vec(),
         board: Vec::new(),
     }
@@ -47,7 +47,7 @@ pub(super) fn import(fast: &mut Fast, state: &ConsoleState) -> Result<(), Engine
     bus.data_bus = state.cpu.data_bus;
     bus.oam_dma = state.cpu.oam_dma;
     bus.ram = state.ram;
-    bus.work_ram.import(state.work_ram.as_deref(), fast.options.ram_fill);
+    bus.work_ram.import(state.work_ram.as_deref());
     bus.ppu.import(&state.ppu, cycles);
     bus.ppu.memory.chr_ram.copy_from_slice(&state.chr_ram);
     bus.apu.import(&state.apu, cycles);

@@ -166,7 +166,7 @@ plain_data! {
         pub apu: ApuState,
         pub pads: PadsState,
         pub ram: [u8; 2048],
-        /// Work RAM at $6000; absent where the board has none, or while every byte has its power-on value.
+        /// Work RAM at $6000; absent where the board has none, or while every byte is $FF.
         pub work_ram: Option<Vec<u8>>,
         /// Pattern tables where they are RAM, else empty.
         pub chr_ram: Vec<u8>,

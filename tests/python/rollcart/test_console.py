@@ -113,6 +113,35 @@ def test_a_saved_state_goes_on_as_the_console_did() -> None:
         assert everything(console) == everything(other)
 
 
+def test_a_state_brings_its_work_ram_whatever_a_console_was_filled_with() -> None:
+    for fill in (0xFF, 0x00, 0x5A):
+        saved = rollcart.Console(ROM, ram_fill=fill).save()
+        for other_fill in (0x00, 0xFF):
+            other = rollcart.Console(ROM, ram_fill=other_fill)
+            other.poke(0x6123, 0x77)
+            other.load(saved)
+            assert (other.work_ram == fill).all() and other.save() == saved
+
+
+def test_the_registers_are_also_a_row_in_their_documented_order() -> None:
+    console = rollcart.Console(ROM)
+    console.step(frames=3)
+    cpu = console.cpu
+    assert tuple(cpu) == (cpu.pc, cpu.a, cpu.x, cpu.y, cpu.s, cpu.p, cpu.cycles) and len(cpu) == 7
+    with pytest.raises(IndexError):
+        cpu[7]
+
+
+def test_any_object_of_bytes_is_a_state() -> None:
+    console = rollcart.Console(ROM)
+    console.step(frames=9)
+    saved = console.save()
+    for form in (bytearray, memoryview):
+        other = rollcart.Console(form(ROM.read_bytes()))
+        other.load(form(saved))
+        assert other.save() == saved
+
+
 def test_peek_and_poke_reach_memory_and_its_mirrors_without_side_effects() -> None:
     console = rollcart.Console(ROM)
     console.step(frames=50)

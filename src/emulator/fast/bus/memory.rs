@@ -32,6 +32,9 @@ const WORK_RAM_BYTES: usize = 0x2000;
 /// Where in it a trainer goes: $7000.
 const TRAINER_AT: usize = 0x1000;
 
+/// Work RAM full of this value is not part of a state: the usual value at power-on, the same for all consoles.
+const UNSAVED: u8 = 0xFF;
+
 /// Work RAM as the power-on left it, one for each fill value, shared by all lanes that never wrote to theirs.
 static UNTOUCHED: [OnceLock<Box<[u8]>>; 256] = [const { OnceLock::new() }; 256];
 
@@ -88,20 +91,20 @@ impl WorkRam {
         }
     }
 
-    /// What a state carries: nothing while every byte has its power-on value.
-    pub(in super::super) fn export(&self, fill: u8) -> Option<Vec<u8>> {
-        match self {
-            Self::Owned(bytes) if bytes.iter().any(|&byte| byte != fill) => Some(bytes.to_vec()),
-            _ => None,
-        }
+    /// What a state carries: nothing while every byte is `UNSAVED`, whatever this console was filled with.
+    pub(in super::super) fn export(&self) -> Option<Vec<u8>> {
+        let bytes = self.bytes()?;
+        let common = std::ptr::eq(bytes, untouched(UNSAVED));
+        (!common && bytes.iter().any(|&byte| byte != UNSAVED)).then(|| bytes.to_vec())
     }
 
     /// Takes over what `export` gave.
-    pub(in super::super) fn import(&mut self, bytes: Option<&[u8]>, fill: u8) {
+    pub(in super::super) fn import(&mut self, bytes: Option<&[u8]>) {
         match (bytes, &mut *self) {
-            (Some(bytes), Self::Untouched(_) | Self::Owned(_)) => self.own().copy_from_slice(bytes),
-            (None, Self::Owned(owned)) => owned.fill(fill),
-            _ => {}
+            (_, Self::Absent) => {}
+            (Some(bytes), _) => self.own().copy_from_slice(bytes),
+            (None, Self::Owned(owned)) => owned.fill(UNSAVED),
+            (None, Self::Untouched(common)) => *common = untouched(UNSAVED),
         }
     }
 }

@@ -7,6 +7,7 @@ native module's.
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -260,13 +261,13 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         """Copies lane `src_lane`, with its random numbers, into those of `mask`; gives all observations."""
         batch = self._open()
         lanes = self._all_or(mask)
-        batch.fork(src_lane, lanes)
+        batch.fork(self._lane(src_lane, "src_lane"), lanes)
         self._seeded |= lanes
         return self._present(batch)
 
     def render_lane(self, lane: int) -> NDArray[np.uint8]:
         """One lane's last picture, uint8[224, 240, 3], as Stable Retro shows it."""
-        return self._open().render(lane)
+        return self._open().render(self._lane(lane, "lane"))
 
     def profile(self, lane_clocks: bool | None = None) -> dict[str, float]:
         """What was done since the environment was made, and how long it took.
@@ -337,6 +338,12 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
             raise ValueError(f"{what}: expected at least one True, found none")
         return np.ascontiguousarray(mask)
 
+    def _lane(self, lane: Any, what: str) -> int:
+        number = operator.index(lane)
+        if not 0 <= number < self.num_envs:
+            raise ValueError(f"{what}: there is no lane {number}, expected 0 to {self.num_envs - 1}")
+        return number
+
     def _all_or(self, mask: Any) -> list[bool]:
         return [True] * self.num_envs if mask is None else self._mask(mask, "mask").tolist()
 
@@ -350,7 +357,7 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
             super().reset(seed=int(seed))
             seeds = [int(seed) + lane for lane in range(self.num_envs)]
         else:
-            seeds = [None if one is None else int(one) for one in seed]
+            seeds = [None if one is None else operator.index(one) for one in seed]
             if len(seeds) != self.num_envs:
                 raise ValueError(
                     f"seed: expected an integer or {self.num_envs} of them, one a lane, found {len(seeds)}"

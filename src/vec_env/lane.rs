@@ -217,7 +217,8 @@ impl Lane {
         self.tally.elapsed += 1;
         self.tally.episode_return += reward;
         self.tally.raw_reward = reward;
-        let truncated = !done && rules.config.max_episode_steps == Some(self.tally.elapsed);
+        // Above the limit too: a restored lane may come from an environment with a later one.
+        let truncated = !done && rules.config.max_episode_steps.is_some_and(|most| self.tally.elapsed >= most);
         self.outcome = Outcome {
             reward: if rules.config.reward_clip { sign(reward) } else { reward },
             terminated: done,

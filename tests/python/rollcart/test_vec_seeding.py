@@ -93,6 +93,12 @@ def test_a_bad_seed_is_refused(seed: Any) -> None:
         env.reset(seed=seed)
 
 
+@pytest.mark.parametrize("seed", [1.5, [1.5, None], "12"], ids=str)
+def test_a_seed_that_is_no_integer_is_refused(seed: Any) -> None:
+    with pytest.raises(TypeError):
+        mk(2).reset(seed=seed)
+
+
 def test_seeds_may_be_as_large_as_gymnasium_draws_them() -> None:
     env = mk(2, **RANDOM)
     equal(env.reset(seed=2**128 - 1)[0], env.reset(seed=[2**64 - 1, 0])[0])

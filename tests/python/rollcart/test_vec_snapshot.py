@@ -96,6 +96,25 @@ def test_fork_copies_one_lane_into_many() -> None:
         env.fork(4, np.ones(4, bool))
 
 
+def test_a_lane_beyond_the_limit_of_its_new_environment_ends_with_its_next_step() -> None:
+    env, limited = mk(1), mk(1, limit=5)
+    env.reset(seed=0)
+    for _ in range(8):
+        env.step([0])
+    limited.restore(env.snapshot())
+    assert limited.step([0])[3].tolist() == [True]
+
+
+@pytest.mark.parametrize("lane", [-1, 2, 1 << 70])
+def test_a_lane_that_is_not_there_is_named(lane: int) -> None:
+    env = mk(2)
+    env.reset(seed=0)
+    calls: list[Any] = [lambda: env.fork(lane, np.array([True, True])), lambda: env.render_lane(lane)]
+    for call in calls:
+        with pytest.raises(ValueError, match=f"lane {lane}"):
+            call()
+
+
 def test_a_snapshot_travels_to_another_process(tmp_path: Path) -> None:
     env = mk(1, **RANDOM)
     env.reset(seed=0)

@@ -2,8 +2,8 @@
 
 The order is fixed: the flag, then AUTORESEARCH_ROOT_PATH, then that key in `.env` at the repository's top,
 then the platform's state folder. The root must lie outside the repository, so that no measurement, build or
-record ever shows up as a change of the measured tree. Nothing here creates a folder: the ledger does that
-when there is something to write.
+record ever shows up as a change of the measured tree. Resolving creates nothing; a command that has something
+to write calls make_folder.
 """
 
 from __future__ import annotations
@@ -105,6 +105,14 @@ def _check(root: Root, repo: Path) -> None:
             f"expected a root that can be written, found no permission in {spot} (from {root.source})",
             hint=f"set {VARIABLE} to a folder of yours",
         )
+
+
+def make_folder(root: Path) -> None:
+    """Make the state folder where it is missing; BadRoot where the system refuses."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadRoot(f"expected to make {root}, found: {error.strerror}", "name another folder") from None
 
 
 def git_folder(repo: Path) -> Path:

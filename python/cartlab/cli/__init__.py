@@ -7,6 +7,7 @@ carry an exit code; this module alone turns them into one. Rules live elsewhere:
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import signal
@@ -18,13 +19,18 @@ from typing import TYPE_CHECKING, Any
 from cartlab.cli.options import Parser, declare_common, hoist
 from cartlab.cli.table import BY_NAME, ROWS, Row
 from cartlab.cli.talk import Talk
-from cartlab.errors import BadRoot, CartlabError, Interrupted, UsageError
+from cartlab.errors import BadRoot, CartlabError, DamagedLedger, Interrupted, UsageError
 
 if TYPE_CHECKING:
     from cartlab.outcome import Outcome
     from cartlab.pipeline.lab import Lab
 
 PROG = "scripts/autoresearch.py"
+SCRIPT = "run_git_ref_benchmark"
+
+# What a disk says that cannot take more; anything else that goes wrong with a file is an error of ours.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
+ROOM = "make room or fix the folder's permissions; everything recorded so far is safe"
 INTRODUCTION = """\
 Measure two git revisions against each other and keep only proven speed-ups.
 
@@ -77,21 +83,30 @@ def run_row(
 def _guarded(
     row: Row, rest: list[str], talk: Talk, program: str, repository: Path | None, lab: Lab | None
 ) -> int:
+    name = row.name or Path(program).stem
     try:
         return _run(row, rest, talk, program, repository, lab)
     except KeyboardInterrupt:
-        return _refused(talk, row.name, Interrupted("interrupted", hint="run the same command to continue"))
+        return _refused(talk, name, Interrupted("interrupted", hint="run the same command to continue"))
     except CartlabError as error:
-        return _refused(talk, row.name, error)
+        return _refused(talk, name, error)
     except BrokenPipeError:
         # The reader of stdout went away (`| head`): nothing is left to say, and nothing to flush at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            return _internal(talk, name, error)
+        return _refused(talk, name, BadRoot(f"expected to write the state, found: {error}", ROOM))
     except Exception as error:
-        import traceback
+        return _internal(talk, name, error)
 
-        traceback.print_exc(file=sys.stderr)
-        return _refused(talk, row.name, CartlabError(f"internal error: {type(error).__name__}: {error}"))
+
+def _internal(talk: Talk, name: str, error: Exception) -> int:
+    import traceback
+
+    traceback.print_exc(file=sys.stderr)
+    return _refused(talk, name, CartlabError(f"internal error: {type(error).__name__}: {error}"))
 
 
 def _introduce(program: str) -> int:
@@ -163,32 +178,37 @@ def _as_interrupt(number: int, frame: FrameType | None) -> None:
 
 def _after(error: CartlabError, name: str) -> str:
     # A command line, as everywhere: how to type this one, where to put the root, or where things stand.
+    line = f"{PROG} {name}" if name in BY_NAME else f"scripts/{name}.py" if name == SCRIPT else PROG
     if isinstance(error, UsageError):
-        return f"{PROG} {name} --help" if name in BY_NAME else f"{PROG} --help"
+        return f"{line} --help"
     if isinstance(error, BadRoot):
-        return f"{PROG} {name} --autoresearch-root DIR"
-    return f"{PROG} status"
+        return f"{line} --autoresearch-root DIR"
+    return f"{PROG} init --repair" if isinstance(error, DamagedLedger) else f"{PROG} status"
 
 
 def _refused(talk: Talk, name: str, error: CartlabError) -> int:
+    from cartlab.model import STATUSES
     from cartlab.outcome import Outcome, Report
 
     row = BY_NAME.get(name)
     reasons = [str(error.message), *([error.hint] if error.hint else [])]
-    status = "interrupted" if isinstance(error, Interrupted) else "refused"
+    status = error.status
     outcome = Outcome(
         command=name,
         report=Report(
             phase=row.phase if row else "orient",
             inputs=[],
             outputs=[],
-            decision="inconclusive" if status == "interrupted" else "defer",
+            decision=STATUSES[status].decision,
             next=_after(error, name),
         ),
         status=status,
         exit_code=error.exit_code,
         reasons=reasons,
+        details={"problem": error.details} if error.details else None,
     )
+    for line in str(error.details.get("log_tail", "")).rstrip().splitlines()[-20:]:
+        talk.warn(f"  | {line}")
     talk.warn(f"error: {error.message}" + (f"\n  try: {error.hint}" if error.hint else ""))
     talk.finish(outcome)
     return error.exit_code

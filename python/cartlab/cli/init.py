@@ -6,8 +6,8 @@ import argparse
 from dataclasses import dataclass
 
 from cartlab.cli.context import Context
-from cartlab.errors import BadRoot
 from cartlab.outcome import Outcome
+from cartlab.root import make_folder
 
 FILES = ("events.jsonl", "results.tsv", "current.json", "ideas.md", "scratchpad.md")
 
@@ -15,14 +15,19 @@ FILES = ("events.jsonl", "results.tsv", "current.json", "ideas.md", "scratchpad.
 @dataclass(frozen=True)
 class Request:
     dry_run: bool = False
+    repair: bool = False
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """No arguments of its own."""
+    parser.add_argument(
+        "--repair",
+        action="store_true",
+        help="set a damaged line of events.jsonl and all after it aside, in a file beside it",
+    )
 
 
 def translate(space: argparse.Namespace) -> Request:
-    return Request(space.dry_run)
+    return Request(space.dry_run, space.repair)
 
 
 def run(context: Context, request: Request) -> Outcome:
@@ -39,11 +44,10 @@ def run(context: Context, request: Request) -> Outcome:
     from cartlab.ledger import Ledger
     from cartlab.round import round_part
 
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadRoot(f"expected to make {root}, found: {error.strerror}", "name another folder") from None
-    ledger = Ledger.open(root, round_part=round_part)
+    make_folder(root)
+    ledger = Ledger.open(root, repair=request.repair, round_part=round_part)
+    for report in ledger.reports:
+        context.talk.warn(report)
     made = ledger.init()
     out.report.outputs = made or ["nothing new"]
     out.details = {"made": made}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cartlab.cli.context import Context
 from cartlab.outcome import Outcome
+from cartlab.root import make_folder
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,10 @@ def run(context: Context, request: Request) -> Outcome:
         out.status, out.recorded = "planned", False
         out.text = [f"would record {plan.attempt_id} as {status}"]
         return out
-    root.mkdir(parents=True, exist_ok=True)
+    make_folder(root)
     ledger = Ledger.open(root, round_part=round_part)
     ledger.init()
-    kind, done = take_in(ledger, aggregate, status, request.description, request.artifact)
+    kind, done, status = take_in(ledger, aggregate, request.status, request.description, request.artifact)
     ledger.project()
     out.recorded = bool(kind)
     out.reasons = [done]

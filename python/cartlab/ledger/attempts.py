@@ -108,8 +108,8 @@ def verdict_of(
 ) -> tuple[Attempt, Mapping[str, Any]] | None:
     """The newest verdict that answers for this pair and tier without measuring again, with its attempt.
 
-    A screen answers with any finished screen; an acceptance tier with a keep* or a discard*. Interrupted,
-    failed, forced and unrecorded runs, and those of another policy, answer for nothing.
+    A screen answers with any finished screen of its own size; an acceptance tier with a keep* or a discard*.
+    Interrupted, failed, forced and unrecorded runs, and those of another policy, answer for nothing.
     """
     answers = SCREENED if tier == "screen" else DECIDED
     for attempt in reversed(list(attempts.values())):
@@ -119,6 +119,7 @@ def verdict_of(
             and attempt.plan.pair == pair
             and attempt.plan.tier == tier
             and attempt.plan.policy_hash == policy_hash
+            and not (tier == "screen" and attempt.plan.sizes_changed)
             and is_evidence(attempt)
             and body["status"] in answers
             and body.get("final", True)

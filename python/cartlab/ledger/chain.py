@@ -118,6 +118,6 @@ def _damaged(path: str, tip: Tip, what: str) -> DamagedLedger:
     line = tip.lines + 1
     return DamagedLedger(
         f"{path} line {line}: {what}",
-        "restore the file from a copy, or open it with --repair, which sets aside this line and all after it",
+        "restore the file from a copy, or set this line and all after it aside with `init --repair`",
         details={"line": line, "good_bytes": tip.size},
     )

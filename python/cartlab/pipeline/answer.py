@@ -147,7 +147,7 @@ def planned(plan: Plan, typed: str, ledger: str) -> Outcome:
             phase=PHASE_OF_TIER[plan.tier],
             inputs=[f"{plan.base.name} {plan.base.commit[:12]}", f"{plan.cand.name} {plan.cand.commit[:12]}"],
             decision="defer",
-            next=f"{SCRIPT} {typed}",
+            next=typed,
         ),
         status="planned",
         recorded=False,

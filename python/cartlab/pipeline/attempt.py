@@ -120,7 +120,11 @@ class Attempt:
         if self.plan.equal_only:
             return Verdict("ok", "defer", 0, ("the outputs are equal; nothing was measured",), None)
         if TIERS[self.plan.tier].proves and self.plan.checks:
-            self._check()
+            if self.plan.base.tree == self.plan.cand.tree:
+                # What fails on both sides counts against neither, and what changes nothing is never kept.
+                self.voice.say("checks: not run, both sides are the same tree")
+            else:
+                self._check()
         return self._measure()
 
     def _build(self) -> None:

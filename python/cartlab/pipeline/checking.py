@@ -18,6 +18,7 @@ from cartlab.model import Build, Plan, Ref
 from cartlab.outcome import Outcome, Report, Side
 from cartlab.pipeline.lab import Lab
 from cartlab.pipeline.voice import Voice
+from cartlab.root import make_folder
 from cartlab.round import round_part
 
 KIND = "checks"
@@ -116,7 +117,7 @@ def check(
         out.text = [f"would check {what}:", *(f"  {name}: {command}" for name, command in commands)]
         out.details = {"commands": [list(pair) for pair in commands]}
         return out
-    root.mkdir(parents=True, exist_ok=True)
+    make_folder(root)
     ledger = Ledger.open(root, round_part=round_part)
     ledger.init()
     build = lab.build(config, ref, root, progress=voice.progress) if ref else None

@@ -142,12 +142,16 @@ def row_of(
 
 
 def take_in(
-    ledger: Ledger, aggregate: Aggregate, status: str, description: str | None, artifact: str | None
-) -> tuple[str, str]:
-    """Append the event; returns (kind of event, what was done). The views are the caller's to rewrite."""
+    ledger: Ledger, aggregate: Aggregate, requested: str | None, description: str | None, artifact: str | None
+) -> tuple[str, str, str]:
+    """Append the event; returns (kind of event, what was done, status it has now). Views are the caller's."""
+    status = lowered(aggregate.verdict.status, requested, description)
     own = ledger.attempts().get(aggregate.plan.attempt_id)
+    if own is not None:
+        # What our own attempt ended as is in the ledger; a file does not say it, nor does it undo a lowering.
+        status = lowered(own.status or "interrupted", requested, description)
     if own is not None and status == own.status:
-        return "", "already recorded with this status; nothing was added"
+        return "", f"already recorded as {own.status}; nothing was added", status
     if own is not None:
         body = dict(own.decision or aggregate.verdict.to_json())
         row = STATUSES[status]
@@ -163,7 +167,7 @@ def take_in(
         ledger.append("decision", own.id, body)
         finished = {**(own.finished or {}), "status": status, "description": description}
         ledger.append("attempt_finished", own.id, finished)
-        return "decision", f"lowered from {own.status}"
+        return "decision", f"lowered from {own.status}", status
     body = {
         "source": aggregate.source,
         "row": row_of(aggregate, status, description, artifact),
@@ -171,4 +175,4 @@ def take_in(
         "verdict": aggregate.verdict.to_json(),
     }
     ledger.append("import", aggregate.plan.attempt_id, body)
-    return "import", "imported: shown in results.tsv, never counted as evidence"
+    return "import", "imported: shown in results.tsv, never counted as evidence", status

@@ -7,6 +7,8 @@ ledger, an interrupted one is continued; attempt.py does the work.
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +23,11 @@ from cartlab.pipeline.attempt import Attempt
 from cartlab.pipeline.lab import Lab
 from cartlab.pipeline.request import Request
 from cartlab.pipeline.voice import Voice
+from cartlab.root import make_folder
 from cartlab.round import round_part
+
+# Words that every shell takes as they stand.
+PLAIN = re.compile(r"[\w@%+=:,./^-][\w@%+=:,./^~-]*")
 
 
 def run(request: Request, lab: Lab, repo: Path, root: Path, voice: Voice) -> Outcome:
@@ -43,7 +49,7 @@ def run(request: Request, lab: Lab, repo: Path, root: Path, voice: Voice) -> Out
     if request.dry_run:
         return answer.planned(plan, typed(request), str(root / "events.jsonl"))
     if past is None:
-        root.mkdir(parents=True, exist_ok=True)
+        make_folder(root)
         past = open_ledger(root, voice)
     past.init()
     for closed in past.close_abandoned():
@@ -73,12 +79,42 @@ def say_dirty(changed: list[str], voice: Voice) -> None:
 
 
 def typed(request: Request) -> str:
-    """The arguments that do what a dry run showed."""
-    words = [request.command, request.base]
-    if request.tier not in ("calibrate", "single"):
-        words.append(request.cand)
-    flags = {"--again": request.again, "--equal-only": request.equal_only, "--full": request.full}
-    return " ".join(words + [flag for flag, given in flags.items() if given])
+    """The command line that does what a dry run showed."""
+    script = request.command == "run_git_ref_benchmark"
+    words = ["scripts/run_git_ref_benchmark.py"] if script else [answer.SCRIPT, *request.command.split()]
+    refs = {"calibrate": [request.base], "single": ["--single", request.base], "confirm": [request.cand]}
+    words += refs.get(request.tier, [request.base, request.cand])
+    runner = request.runner
+    switches = {
+        "--again": request.again,
+        "--equal-only": request.equal_only,
+        "--full": request.full,
+        "--no-checks": not request.checks and not script,
+        "--no-record": not request.recorded and not script,
+        "--force-busy": runner.force_busy,
+        "--keep-sources": runner.keep_sources,
+    }
+    values = {
+        "--mechanism": request.mechanism,
+        "--falsify": request.falsify,
+        "--rom-path": runner.rom_path,
+        "--game": runner.game,
+        "--state-dir": runner.state_dir,
+        "--workload": runner.workload,
+        "--max-blocks": runner.max_blocks,
+        "--max-wall-clock-minutes": runner.max_minutes,
+        "--unit": None if runner.unit == "block" else runner.unit,
+        "--design": None if runner.design == "betting" else runner.design,
+        "--policy": None if runner.policy == "anytime" else runner.policy,
+        "--lease-wait": runner.lease_wait,
+        "--approve": runner.approve,
+        **runner.legacy,
+    }
+    words += [flag for flag, given in switches.items() if given]
+    for flag, value in values.items():
+        if value is not None:
+            words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
+    return " ".join(word if PLAIN.fullmatch(word) else shlex.quote(word) for word in words)
 
 
 def remembered(past: Past, body: Mapping[str, Any], base: Ref, cand: Ref, root: Path) -> Outcome:

@@ -75,7 +75,12 @@ def top(folder: Path) -> Path:
 def dirty(repo: Path) -> list[str]:
     """Paths with uncommitted changes, untracked ones too, as `git status` names them."""
     out = tell(repo, "status", "--porcelain=v1", "-z", "--untracked-files=normal", "--no-renames")
-    return [os.fsdecode(entry[3:]) for entry in out.split(b"\0") if len(entry) > 3]
+    return [shown(entry[3:]) for entry in out.split(b"\0") if len(entry) > 3]
+
+
+def shown(name: bytes) -> str:
+    """A path as text that can be printed and recorded: what is no UTF-8 is escaped."""
+    return name.decode("utf-8", "backslashreplace")
 
 
 def branch(repo: Path) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -39,7 +38,7 @@ def matches(path: str, globs: Iterable[str]) -> bool:
 def changed(repo: Path, base: str, cand: str) -> list[str]:
     """Paths that differ between two commits or trees, renames as both names, sorted."""
     out = git.tell(repo, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-commit-id", base, cand)
-    return sorted(os.fsdecode(name) for name in out.split(b"\0") if name)
+    return sorted(git.shown(name) for name in out.split(b"\0") if name)
 
 
 def protected_changes(

@@ -1,0 +1,178 @@
+"""What people do at the edges: shorter runs, the same tree twice, files, full disks, odd names."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from cli_bench import Bench, make_bench
+from fake_project import Project, make
+from ledger_runs import a_plan, record
+
+from cartlab import config, sources
+from cartlab.artefacts import AGGREGATE_SCHEMA
+from cartlab.errors import ComplianceFailed, UsageError
+from cartlab.ledger import Ledger
+from cartlab.model import Plan, Validity, Verdict
+from cartlab.pipeline.importing import read_aggregate, take_in
+
+LIMITED = """
+import resource, runpy, sys
+sys.argv = sys.argv[1:]
+sys.path.insert(0, {here!r})
+resource.setrlimit(resource.RLIMIT_FSIZE, (2500, 2500))
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    """A repository whose HEAD is much faster than HEAD~1."""
+    made = make_bench(tmp_path)
+    made.project.commit("slower", work=200)
+    made.project.commit("faster", work=50)
+    return made
+
+
+def test_a_shorter_screen_does_not_answer_for_a_whole_one(bench: Bench) -> None:
+    short = bench.run("screen", "HEAD~1", "HEAD", "--json", "--max-blocks", "1")
+    whole = bench.run("screen", "HEAD~1", "HEAD", "--json")
+    assert not whole.json["details"]["remembered"] and whole.json["attempt_id"] != short.json["attempt_id"]
+    assert whole.json["blocks"]["used"] + whole.json["blocks"]["dropped"] >= 6
+
+
+def test_two_sides_of_one_tree_are_measured_and_never_kept(bench: Bench) -> None:
+    answer = bench.run("accept", "HEAD", "HEAD", "--json", "--max-blocks", "2")
+    assert answer.json["details"]["checks"] == "not_run" and not answer.json["status"].startswith("keep")
+    assert sum(event["type"] == "block" for event in bench.events()) >= 2
+    assert "checks: not run, both sides are the same tree" in answer.err
+
+
+def an_aggregate(folder: Path, plan: Plan, values: list[float], verdict: Verdict) -> Path:
+    """The file as a run writes it, for a decision that these values give."""
+    path = folder / "aggregate.json"
+    body = {
+        "schema": AGGREGATE_SCHEMA,
+        "plan": plan.to_json(),
+        "verdict": verdict.to_json(),
+        "validity": Validity(checks="passed").to_json(),
+        "budget_ended": False,
+        "earlier_blocks": 0,
+        "block_values": [{"y": y, "dropped": None, "coin": 0} for y in values],
+    }
+    path.write_text(json.dumps(body))
+    return path
+
+
+def test_a_lowered_verdict_stays_lowered_when_its_file_is_recorded_again(tmp_path: Path) -> None:
+    ledger, plan = Ledger.open(tmp_path), a_plan("one")
+    values = [0.2] * 48
+    verdict = record(ledger, plan, values)
+    used = verdict.evidence.used if verdict.evidence else 0
+    found = read_aggregate(an_aggregate(tmp_path, plan, values[:used], verdict))
+    assert (verdict.status, found.verdict.status) == ("keep", "keep")
+    assert take_in(ledger, found, "discard", "a doubt", None)[2] == "discard"
+    kind, _, status = take_in(ledger, found, None, None, None)
+    assert (kind, status, ledger.attempts()["one"].status) == ("", "discard", "discard")
+    with pytest.raises(UsageError):
+        take_in(ledger, found, "keep", "no doubt any more", None)
+
+
+def test_a_forged_file_does_not_raise_the_attempt_whose_name_it_bears(tmp_path: Path) -> None:
+    ledger, plan = Ledger.open(tmp_path), a_plan("one")
+    assert record(ledger, plan, [0.0, 0.001, -0.001]).status == "inconclusive"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    better = record(Ledger.open(elsewhere), plan, [0.2] * 48)
+    used = better.evidence.used if better.evidence else 0
+    forged = read_aggregate(an_aggregate(tmp_path, plan, [0.2] * used, better))
+    kind, _, status = take_in(ledger, forged, None, "look how fast", None)
+    assert (kind, status, ledger.attempts()["one"].status) == ("", "inconclusive", "inconclusive")
+
+
+def test_a_dry_run_names_the_command_line_that_does_what_it_showed(bench: Bench) -> None:
+    words = (
+        "accept",
+        "HEAD~1..HEAD",
+        "--json",
+        "--",
+        "--max-blocks",
+        "3",
+        "--force-busy",
+        "--approve",
+        "a b",
+    )
+    planned = bench.run(*words, "--dry-run")
+    expected = "accept HEAD~1 HEAD --force-busy --max-blocks 3 --approve 'a b'"
+    assert planned.json["report"]["next"] == f"scripts/autoresearch.py {expected}"
+    script = bench.run("--ref-benchmark", "--single", "HEAD", "--dry-run", "--json")
+    assert script.json["report"]["next"] == "scripts/run_git_ref_benchmark.py --single HEAD"
+    refused = bench.run("--ref-benchmark", "HEAD", "--json")
+    assert (refused.code, refused.json["command"]) == (2, "run_git_ref_benchmark")
+
+
+def test_checks_of_a_revision_that_does_not_build_say_so_with_the_logs_tail(bench: Bench) -> None:
+    bench.project.write("engine.c", "no C at all\n")
+    bench.project.commit("broken")
+    answer = bench.run("checks", "HEAD", "--json")
+    assert (answer.code, answer.json["status"]) == (14, "build_failed")
+    assert "no C at all" in answer.json["details"]["problem"]["log_tail"] and "| " in answer.err
+
+
+def test_a_name_that_is_no_text_is_shown_escaped(bench: Bench) -> None:
+    (bench.project.path / os.fsdecode(b"odd\xff.txt")).write_text("x")
+    answer = bench.run("status", "--json", env={"LC_ALL": "C.UTF-8"})
+    assert answer.json["details"]["dirty"] == ["odd\\xff.txt"]
+    assert "odd\\xff.txt" in bench.run("status", env={"LC_ALL": "C.UTF-8"}).out
+
+
+def test_damage_is_refused_by_its_line_until_it_is_set_aside(bench: Bench) -> None:
+    bench.run("screen", "HEAD", "HEAD", "--max-blocks", "1")
+    path = bench.root / "events.jsonl"
+    lines = path.read_bytes().split(b"\n")
+    lines[1] = lines[1].replace(b'"seq":2', b'"seq":7')
+    path.write_bytes(b"\n".join(lines))
+    refused = bench.run("status", "--json")
+    assert refused.code == 22 and "line 2" in refused.json["reasons"][0]
+    assert refused.json["report"]["next"] == "scripts/autoresearch.py init --repair"
+    repaired = bench.run("init", "--repair")
+    (aside,) = bench.root.glob("events.jsonl.damaged-*")
+    assert repaired.code == 0 and aside.name in repaired.err and aside.read_bytes() == b"\n".join(lines[1:])
+    assert bench.run("status").code == 0
+
+
+def test_a_root_that_cannot_be_made_is_a_bad_root(bench: Bench) -> None:
+    answer = bench.run("screen", "HEAD~1", "HEAD", "--json", "--autoresearch-root", "/proc/no/such")
+    assert (answer.code, answer.json["status"]) == (21, "refused")
+
+
+def test_a_full_disk_is_a_bad_root_and_not_an_error_of_ours(bench: Bench) -> None:
+    bench.run("init")
+    program = bench.root.parent / "limited.py"
+    program.write_text(LIMITED.format(here=str(Path(__file__).parent)))
+    small = Path(__file__).with_name("small_controller.py")
+    answer = bench.run(str(small), "screen", "HEAD", "HEAD", "--json", script=program)
+    assert (answer.code, answer.json["status"]) in ((21, "refused"), (14, "build_failed")), answer.err
+    assert bench.run("status").code == 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["sitecustomize.py", "python/sitecustomize.py", "python/x.pth", "pytest.py", "python/pytest/__init__.py"],
+)
+def test_here_a_candidate_may_not_put_itself_before_the_checks(tmp_path: Path, name: str) -> None:
+    project: Project = make(tmp_path / "repo")
+    base = project.git("rev-parse", "HEAD")
+    project.write(name, "raise SystemExit(0)\n")
+    cand = project.commit("in the way")
+    with pytest.raises(ComplianceFailed):
+        sources.check_compliance(project.path, base, cand, config.load(REPOSITORY).protected)
+
+
+def test_the_checks_here_run_where_the_path_has_spaces() -> None:
+    for surface in config.load(REPOSITORY).surfaces.values():
+        for command in (*surface.quick, *surface.full):
+            assert "$CARTLAB_PYTHON" not in command or '"$CARTLAB_PYTHON"' in command

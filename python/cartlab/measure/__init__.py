@@ -15,8 +15,8 @@ import hashlib
 from pathlib import Path
 
 from cartlab import sources
-from cartlab.errors import BadInput
-from cartlab.measure import blocks, equality, worker
+from cartlab.errors import BadInput, Tampered
+from cartlab.measure import blocks, commands, equality, worker
 from cartlab.measure.equality import Equality
 from cartlab.measure.schedule import draw_coin
 from cartlab.model import Block, Build, Plan, Workload
@@ -59,13 +59,26 @@ def harness_hash(repo: Path, workload: Workload) -> str:
 
 def verify_equal(plan: Plan, base: Build, cand: Build, *, repo: Path) -> Equality:
     """Do both builds do the same work? Measures nothing; equal trees are compared like any others."""
-    return equality.run(plan, {"base": base, "cand": cand}, adapter_of(repo, plan.workload))
+    builds = {"base": base, "cand": cand}
+    if plan.workload.kind == "slices":
+        return equality.run(plan, builds, adapter_of(repo, plan.workload))
+    return commands.verify(plan, builds, repo)
 
 
 def run_block(plan: Plan, index: int, coin: int, base: Build, cand: Build, *, repo: Path) -> Block:
-    """Measure block `index` of the plan, `coin` drawn before it with draw_coin(); takes about 2-5 s at 50
-    slices.
+    """Measure block `index` of the plan, `coin` drawn before it with draw_coin(); 2-5 s at 50 slices.
+
+    Tampered where a build on disk, or the harness, is no longer what the plan was made with.
     """
     for build in (base, cand):
         sources.check(build)
-    return blocks.run(plan, index, coin, {"base": base, "cand": cand}, adapter_of(repo, plan.workload))
+    if plan.harness_hash != harness_hash(repo, plan.workload):
+        raise Tampered(
+            "the harness must stay as it was when the plan was made; its files changed since",
+            "start again: blocks of two harnesses are not pooled",
+        )
+    builds = {"base": base, "cand": cand}
+    if plan.workload.kind != "slices":
+        return commands.run(plan, index, coin, builds, repo)
+    setting = blocks.Setting(plan, index, coin, builds, adapter_of(repo, plan.workload))
+    return blocks.run_halves(setting) if plan.unit == "process" else blocks.run(setting)

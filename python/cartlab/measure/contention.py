@@ -81,21 +81,27 @@ def read(pids: Sequence[int]) -> Reading:
     )
 
 
-def between(before: Reading, after: Reading, slices_ns: int, slices_cpu_ns: int) -> Contention:
-    """The window between two readings; the sums over all its slices give cpu_per_wall."""
-    wall_s = (after.wall_ns - before.wall_ns) / 1e9
-    wanted = (after.run_ns - before.run_ns) + (after.waited_ns - before.waited_ns)
+def over(readings: Sequence[tuple[Reading, Reading]], slices_ns: int, slices_cpu_ns: int) -> Contention:
+    """The windows between pairs of readings, taken together; the sums over all slices give cpu_per_wall."""
 
-    def share(new: float | None, old: float | None, whole: float) -> float | None:
-        return None if new is None or old is None or whole <= 0 else max(0.0, new - old) / whole
+    def grown(name: str) -> float | None:
+        pairs = [(getattr(before, name), getattr(after, name)) for before, after in readings]
+        if any(old is None or new is None for old, new in pairs):
+            return None
+        return float(sum(max(0, new - old) for old, new in pairs))
 
+    def share(part: float | None, whole: float) -> float | None:
+        return None if part is None or whole <= 0 else part / whole
+
+    wall_s = (grown("wall_ns") or 0.0) / 1e9
+    waited, ran = grown("waited_ns") or 0.0, grown("run_ns") or 0.0
     return Contention(
-        waited_share=share(after.waited_ns, before.waited_ns, wanted),
-        steal_share=share(after.steal_s, before.steal_s, wall_s * (os.cpu_count() or 1)),
-        psi_some_share=share(after.psi_some_us, before.psi_some_us, wall_s * 1e6),
-        throttled_share=share(after.throttled_us, before.throttled_us, wall_s * 1e6),
+        waited_share=share(waited, waited + ran),
+        steal_share=share(grown("steal_s"), wall_s * (os.cpu_count() or 1)),
+        psi_some_share=share(grown("psi_some_us"), wall_s * 1e6),
+        throttled_share=share(grown("throttled_us"), wall_s * 1e6),
         cpu_per_wall=slices_cpu_ns / slices_ns if slices_ns else None,
-        switches_per_s=share(after.switches, before.switches, wall_s),
+        switches_per_s=share(grown("switches"), wall_s),
     )
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from cartlab.measure import schedule
-from cartlab.measure.blocks import NAMES, check_leftovers
+from cartlab.measure.blocks import check_leftovers
+from cartlab.measure.slices import NAMES
 from cartlab.measure.worker import Worker
 from cartlab.model import Build, Plan
 

@@ -44,6 +44,13 @@ def number(attempt_id: str, index: int, purpose: str, below: int) -> int:
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "big") % below
 
 
+def pads(attempt_id: str, index: int, coin: int) -> dict[str, int]:
+    """Side -> bytes of environment padding: drawn for the role, so that the coin turns them too."""
+    return {
+        side: number(attempt_id, index, f"pad-{role}", MAX_PAD) for role, side in enumerate(roles(coin), 1)
+    }
+
+
 def observed_steps(steps: int) -> list[int]:
     """Steps of a slice whose observations are hashed; drawn after the slice, so that no build can know
     them.

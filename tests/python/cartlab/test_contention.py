@@ -15,7 +15,7 @@ import pytest
 
 from cartlab import measure
 from cartlab.measure import contention
-from cartlab.measure.contention import Contention, Reading, between, reason_to_drop
+from cartlab.measure.contention import Contention, Reading, over, reason_to_drop
 
 QUIET = Contention(0.01, 0.0, 0.2, 0.0, 1.9, 5.0)
 
@@ -39,12 +39,8 @@ def test_each_limit_drops_a_block_just_above_it_and_keeps_one_at_it(name: str) -
 
 
 def test_what_a_system_does_not_tell_drops_nothing() -> None:
-    nothing = between(
-        reading(steal_s=None, psi_some_us=None, throttled_us=None),
-        reading(wall_ns=10**9, steal_s=None, psi_some_us=None, throttled_us=None),
-        0,
-        0,
-    )
+    before = reading(steal_s=None, psi_some_us=None, throttled_us=None)
+    nothing = over([(before, dataclasses.replace(before, wall_ns=10**9))], 0, 0)
     assert nothing.to_json() == {
         "waited_share": None,
         "steal_share": None,
@@ -57,22 +53,18 @@ def test_what_a_system_does_not_tell_drops_nothing() -> None:
 
 
 def test_shares_are_of_the_window() -> None:
-    found = between(
-        reading(
-            wall_ns=10**9, steal_s=1.0, psi_some_us=500, throttled_us=0, run_ns=0, waited_ns=0, switches=7
-        ),
-        reading(
-            wall_ns=3 * 10**9,
-            steal_s=1.0 + 0.2 * (os.cpu_count() or 1),
-            psi_some_us=1_000_500,
-            throttled_us=100_000,
-            run_ns=3 * 10**8,
-            waited_ns=10**8,
-            switches=27,
-        ),
-        slices_ns=10**9,
-        slices_cpu_ns=15 * 10**8,
+    before = reading(wall_ns=10**9, steal_s=1.0, psi_some_us=500, switches=7)
+    after = reading(
+        wall_ns=3 * 10**9,
+        steal_s=1.0 + 0.2 * (os.cpu_count() or 1),
+        psi_some_us=1_000_500,
+        throttled_us=100_000,
+        run_ns=3 * 10**8,
+        waited_ns=10**8,
+        switches=27,
     )
+    found = over([(before, after)], slices_ns=10**9, slices_cpu_ns=15 * 10**8)
+    assert over([(before, after), (after, after)], 10**9, 15 * 10**8) == found
     assert found == Contention(
         waited_share=pytest.approx(0.25),
         steal_share=pytest.approx(0.1),
@@ -104,7 +96,7 @@ def test_a_real_busy_neighbour_shows_in_the_readings() -> None:
     if not Path("/proc/thread-self/schedstat").exists():
         assert after.waited_ns == 0
         return
-    share = between(before, after, 1, 1).waited_share
+    share = over([(before, after)], 1, 1).waited_share
     assert share is not None
     assert share > 0.2
 

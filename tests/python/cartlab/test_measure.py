@@ -297,3 +297,37 @@ def test_digests_tell_types_shapes_and_places_apart() -> None:
     )
     with pytest.raises(TypeError, match="a digest takes"):
         server.digest_of(object())
+
+
+# --- one process a half
+
+
+def test_a_block_of_two_processes_does_the_same_work_one_half_after_the_other(
+    project: fake_project.Project, root: Path
+) -> None:
+    base = project.build(root)
+    project.commit("slower", work=200)
+    cand = project.build(root)
+    plan = project.plan(unit="process")
+    for coin in (0, 1):
+        block = measure.run_block(plan, 0, coin, base, cand, repo=project.path)
+        halves = "B" * plan.slices, "C" * plan.slices
+        assert block.order == (halves[0] + halves[1] if coin == 0 else halves[1] + halves[0])
+        assert fake_project.gain(block) < -0.2
+        assert block.digests["base"] == block.digests["cand"]
+        assert block.witness["contention"]["cpu_per_wall"] > 0
+
+
+def test_a_block_of_two_processes_compares_outputs_too(project: fake_project.Project, root: Path) -> None:
+    base = project.build(root)
+    project.commit("other", observe="value ^ 1")
+    cand = project.build(root)
+    with pytest.raises(BehaviourChanged, match="differ while timing"):
+        measure.run_block(project.plan(unit="process"), 0, 1, base, cand, repo=project.path)
+
+
+def test_a_harness_that_changes_during_a_run_ends_it(project: fake_project.Project, root: Path) -> None:
+    build, plan = project.build(root), project.plan()
+    project.write("harness/workload_table.json", "{}")
+    with pytest.raises(Tampered, match="the harness must stay as it was"):
+        measure.run_block(plan, 0, 0, build, build, repo=project.path)

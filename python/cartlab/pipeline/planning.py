@@ -62,8 +62,6 @@ def freeze(
 
 def refuse_unmeasured(runner: Runner) -> None:
     """What the worker driver cannot carry out is refused: other blocks under its name would lie."""
-    if runner.unit != "block":
-        raise UsageError(f"--unit {runner.unit} cannot be measured here", "leave it out: --unit block")
     if runner.policy != "anytime":
         raise UsageError(
             f"--policy {runner.policy} cannot be measured here", "leave it out: --policy anytime"

@@ -13,7 +13,15 @@ import fake_project
 import pytest
 
 from cartlab import measure
-from cartlab.errors import BadInput, MetricError, UsageError, WorkerCrashed, WorkerTimeout
+from cartlab.errors import (
+    BadInput,
+    BehaviourChanged,
+    MetricError,
+    Tampered,
+    UsageError,
+    WorkerCrashed,
+    WorkerTimeout,
+)
 from cartlab.measure import blocks, schedule
 from cartlab.measure import worker as workers
 from cartlab.model import Block

@@ -16,6 +16,7 @@ from cartlab.errors import BadRef
 from cartlab.ledger import Event, Ledger
 from cartlab.model import Build, Plan, Ref
 from cartlab.outcome import Outcome, Report, Side
+from cartlab.pipeline import learning
 from cartlab.pipeline.lab import Lab
 from cartlab.pipeline.voice import Voice
 from cartlab.root import make_folder
@@ -31,18 +32,17 @@ def record(ledger: Ledger, found: Any) -> None:
     ledger.append("note", None, {"file": None, "kind": KIND, "text": text, "checks": found.to_json()})
 
 
-def recorded_pass(events: Iterable[Event], tree: str, surfaces: Iterable[str]) -> bool:
-    """Does the newest full run on this tree for each of the surfaces say `passed`?"""
-    newest: dict[str, bool] = {}
+def recorded_pass(events: Iterable[Event], tree: str, surfaces: Iterable[Any]) -> bool:
+    """Did each full command of these surfaces, as they are now, pass when it last ran on this tree?"""
+    newest: dict[tuple[str, str], bool] = {}
     for event in events:
         body = event["body"]
         if event["type"] != "note" or body.get("kind") != KIND:
             continue
         run: Mapping[str, Any] = body["checks"]
         if run["tree"] == tree and not run["quick"]:
-            for name in run["surfaces"]:
-                newest[name] = all(check["passed"] for check in run["checks"] if check["surface"] == name)
-    return all(newest.get(name, False) for name in surfaces)
+            newest |= {(one["surface"], one["command"]): one["passed"] for one in run["checks"]}
+    return all(newest.get((one.name, command), False) for one in surfaces for command in one.full)
 
 
 def full_checks(
@@ -58,7 +58,7 @@ def full_checks(
     """(passed, reason) for the candidate of an acceptance run; runs what no record answers for."""
     surfaces = lab.surfaces(config, "auto", lab.changed(repo, plan.base.commit, plan.cand.commit))
     names = [surface.name for surface in surfaces]
-    if recorded_pass(ledger.events(), plan.cand.tree, names):
+    if recorded_pass(ledger.events(), plan.cand.tree, surfaces):
         voice.say(f"checks: passed before on this tree ({', '.join(names)})")
         return True, f"the full checks passed before on this tree: {', '.join(names)}"
     found = lab.run_checks(
@@ -124,7 +124,8 @@ def check(
     found = lab.run_checks(
         config, surfaces, quick=quick, root=root, ref=ref, build=build, progress=voice.progress
     )
-    keep = recorded and found.tree is not None
+    stale = learning.stale_source(config, repo) if ref is None and not quick else None
+    keep = recorded and found.tree is not None and stale is None
     if keep:
         record(ledger, found)
         ledger.project()
@@ -140,6 +141,10 @@ def check(
     if found.tree is None:
         out.text.append("the working tree changed while it was checked: not recorded")
         out.reasons.append("the working tree changed while it was checked: not recorded")
+    if stale is not None:
+        why = f"the native module is older than {stale}, so that other code was checked: not recorded"
+        out.text += [why, learning.build_line(config, repo)]
+        out.reasons += [why, learning.build_line(config, repo)]
     if not found.passed:
         first = found.failures[0]
         out.status, out.exit_code = "checks_failed", 17

@@ -138,7 +138,7 @@ def facts_of(lab: Lab, repo: Path, ledger: Ledger, found: Round, cand: Ref) -> C
     config = lab.load_config(repo)
     base = Ref("baseline", found.baseline_commit, found.baseline_tree)
     changed = lab.changed(repo, base.commit, cand.commit)
-    surfaces = [surface.name for surface in lab.surfaces(config, "auto", changed)]
+    surfaces = lab.surfaces(config, "auto", changed)
     trees, patches = accepted_before(ledger.events(), found.id)
     accepted = {kept.commit for kept in found.kept}
     return CandidateFacts(

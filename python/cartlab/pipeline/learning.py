@@ -43,21 +43,29 @@ def package_of(config: Any, repo: Path) -> Package:
     """The package, or NotLegalNow with the line that builds it where it is missing or out of date."""
     line = build_line(config, repo)
     pattern = config.build.artifact
-    found = [
-        (repo / home, path)
-        for home in HOMES
-        for path in sorted((repo / home).glob(pattern))
-        if path.is_file()
-    ]
-    if not found:
+    package = _lying(pattern, repo)
+    if package is None:
         raise NotLegalNow(f"expected a built native module ({pattern}) in the working tree, found none", line)
-    package = Package(*found[0])
     newer = newer_source(config, repo, package)
     if newer is not None:
         raise NotLegalNow(
             f"the native module is older than {newer}: it would time other code than this", line
         )
     return package
+
+
+def stale_source(config: Any, repo: Path) -> str | None:
+    """The source that the working tree's native module is older than; None where there is none such."""
+    package = _lying(config.build.artifact, repo)
+    return None if package is None else newer_source(config, repo, package)
+
+
+def _lying(pattern: str, repo: Path) -> Package | None:
+    for home in HOMES:
+        for path in sorted((repo / home).glob(pattern)):
+            if path.is_file():
+                return Package(repo / home, path)
+    return None
 
 
 def build_line(config: Any, repo: Path) -> str:

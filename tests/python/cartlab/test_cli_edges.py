@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from cartlab.artefacts import AGGREGATE_SCHEMA
 from cartlab.errors import ComplianceFailed, UsageError
 from cartlab.ledger import Ledger
 from cartlab.model import Plan, Validity, Verdict
+from cartlab.pipeline.checking import recorded_pass
 from cartlab.pipeline.importing import read_aggregate, take_in
 
 LIMITED = """
@@ -120,6 +122,22 @@ def test_checks_of_a_revision_that_does_not_build_say_so_with_the_logs_tail(benc
     answer = bench.run("checks", "HEAD", "--json")
     assert (answer.code, answer.json["status"]) == (14, "build_failed")
     assert "no C at all" in answer.json["details"]["problem"]["log_tail"] and "| " in answer.err
+
+
+def test_a_pass_of_another_command_or_of_an_older_module_is_no_pass_of_the_tree(bench: Bench) -> None:
+    top, surface = bench.project.path, config.load(bench.project.path).surfaces["native"]
+    tree = bench.project.git("rev-parse", "HEAD^{tree}")
+    assert bench.run("checks", "HEAD", "--json").json["recorded"] is True
+    ledger = Ledger.open(bench.root)
+    assert recorded_pass(ledger.events(), tree, [surface])
+    assert not recorded_pass(ledger.events(), tree, [replace(surface, full=("another",))])
+    (top / ".git" / "info" / "exclude").write_text("*.so\n")
+    module = top / "libengine.so"
+    module.write_bytes(b"built before")
+    os.utime(module, (1, 1))
+    answer = bench.run("checks", "--json")
+    assert (answer.code, answer.json["recorded"]) == (0, False)
+    assert "older than" in answer.json["reasons"][0]
 
 
 def test_a_name_that_is_no_text_is_shown_escaped(bench: Bench) -> None:

@@ -50,9 +50,25 @@ fn called(error: BatchError) -> PyErr {
             PyValueError::new_err(text)
         }
         BatchError::NotReset { .. } | BatchError::Ended { .. } => errors::raised::ResetNeeded::new_err(text),
-        BatchError::OtherProcess => PyRuntimeError::new_err(text),
+        BatchError::OtherProcess | BatchError::Interrupted => PyRuntimeError::new_err(text),
         BatchError::Snapshot { .. } => errors::raised::StateError::new_err(text),
     }
+}
+
+/// Runs a call without the interpreter, and breaks it off when a signal handler raises: Ctrl-C in a long step.
+#[allow(clippy::redundant_closure_for_method_calls, reason = "the method is not general over lifetimes")]
+fn watched(
+    py: Python<'_>,
+    call: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<(), BatchError> + Send,
+) -> PyResult<()> {
+    let mut raised = None;
+    let result = py.detach(|| {
+        call(&mut || {
+            raised = Python::attach(|py| py.check_signals()).err();
+            raised.is_some()
+        })
+    });
+    raised.map_or_else(|| result.map_err(called), Err)
 }
 
 fn bytes_of<'a>(array: &'a mut Output<'_>) -> PyResult<&'a mut [u8]> {
@@ -181,7 +197,7 @@ impl Batch {
     ) -> PyResult<Bound<'py, PyDict>> {
         let mask = mask.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
         let buffers = Buffers { image: bytes_of(&mut image)?, ram: bytes_of(&mut ram)? };
-        py.detach(|| self.batch.reset(mask, &seeds, starts.as_deref(), buffers)).map_err(called)?;
+        watched(py, |interrupted| self.batch.reset(mask, &seeds, starts.as_deref(), buffers, interrupted))?;
         self.infos_of(py, &self.batch.tallies().map(Some).collect::<Vec<_>>(), mask)
     }
 
@@ -196,7 +212,7 @@ impl Batch {
     ) -> PyResult<Stepped<'py>> {
         let actions = actions.as_slice()?;
         let buffers = Buffers { image: bytes_of(&mut image)?, ram: bytes_of(&mut ram)? };
-        py.detach(|| self.batch.step(actions, buffers)).map_err(called)?;
+        watched(py, |interrupted| self.batch.step(actions, buffers, interrupted))?;
         let outcomes: Vec<_> = self.batch.outcomes().collect();
         let flags =
             |flag: fn(&Outcome) -> bool| PyArray1::from_slice(py, &outcomes.iter().map(flag).collect::<Vec<_>>());

@@ -35,17 +35,22 @@ pub(crate) struct CpuRegisters {
     cycles: u64,
 }
 
+impl CpuRegisters {
+    fn row(&self) -> [u64; 7] {
+        let Self { pc, a, x, y, s, p, cycles } = *self;
+        [pc.into(), a.into(), x.into(), y.into(), s.into(), p.into(), cycles]
+    }
+}
+
 #[pymethods]
 impl CpuRegisters {
     fn __len__(&self) -> usize {
-        7
+        self.row().len()
     }
 
     /// The registers are a row too, in the order of their declaration.
     fn __getitem__(&self, index: usize) -> PyResult<u64> {
-        let Self { pc, a, x, y, s, p, cycles } = *self;
-        let row = [pc.into(), a.into(), x.into(), y.into(), s.into(), p.into(), cycles];
-        row.get(index).copied().ok_or_else(|| PyIndexError::new_err("the CPU has 7 registers"))
+        self.row().get(index).copied().ok_or_else(|| PyIndexError::new_err("the CPU has 7 registers"))
     }
 
     fn __repr__(&self) -> String {

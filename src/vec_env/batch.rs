@@ -18,6 +18,7 @@ use crate::emulator::cart::Cartridge;
 use crate::emulator::engine::{Engine, EngineError};
 use crate::emulator::game::Game;
 use rayon::ThreadPool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -54,9 +55,14 @@ pub enum BatchError {
     NoLane { lane: usize, most: usize },
     #[error("this environment was made in another process (its threads are not here); make one in this process")]
     OtherProcess,
+    #[error("interrupted: some lanes have moved and some have not; reset all of them")]
+    Interrupted,
     #[error("snapshot for lane {lane}: {reason}")]
     Snapshot { lane: usize, reason: SnapshotError },
 }
+
+/// Between two questions whether the call is to be broken off.
+const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
 
 /// Where the time of a batch went. Sums over lanes, so threads add up.
 #[derive(Debug, Clone, Copy, Default)]
@@ -247,13 +253,14 @@ impl Batch {
     /// Begins an episode in the lanes of `mask` (all without one); writes the observations of all lanes.
     ///
     /// # Errors
-    /// When a length is wrong or a lane outside the mask was never reset.
+    /// When a length is wrong, a lane outside the mask was never reset, or `interrupted` said yes.
     pub fn reset(
         &mut self,
         mask: Option<&[bool]>,
         seeds: &[Option<u64>],
         starts: Option<&[usize]>,
         buffers: Buffers,
+        interrupted: &mut dyn FnMut() -> bool,
     ) -> Result<(), BatchError> {
         let count = self.lanes.len();
         let chosen = |lane: usize| mask.is_none_or(|mask| mask[lane]);
@@ -264,7 +271,7 @@ impl Batch {
         if let Some(lane) = (0..count).find(|&lane| !chosen(lane) && self.lanes[lane].phase == Phase::New) {
             return Err(BatchError::NotReset { lane });
         }
-        self.run(buffers, |index, lane, mut slot, _, rules, scratch| {
+        self.run(buffers, interrupted, |index, lane, mut slot, _, rules, scratch| {
             if chosen(index) {
                 if let Some(starts) = starts {
                     lane.set_start(starts[index]);
@@ -275,15 +282,19 @@ impl Batch {
                 lane.reset(rules, scratch);
             }
             slot.fill(lane, rules);
-        });
-        Ok(())
+        })
     }
 
     /// Plays one action a lane and writes the observations.
     ///
     /// # Errors
-    /// When an action is out of range, or a lane cannot be stepped.
-    pub fn step(&mut self, actions: &[i64], buffers: Buffers) -> Result<(), BatchError> {
+    /// When an action is out of range, a lane cannot be stepped, or `interrupted` said yes.
+    pub fn step(
+        &mut self,
+        actions: &[i64],
+        buffers: Buffers,
+        interrupted: &mut dyn FnMut() -> bool,
+    ) -> Result<(), BatchError> {
         let clock = Instant::now();
         let space = &self.rules.config.actions;
         length("action numbers", actions.len(), self.lanes.len() * space.width())?;
@@ -301,7 +312,7 @@ impl Batch {
             }
         }
         let pads = std::mem::take(&mut self.pads);
-        self.run(buffers, |index, lane, mut slot, ending, rules, scratch| {
+        let ran = self.run(buffers, interrupted, |index, lane, mut slot, ending, rules, scratch| {
             if lane.phase == Phase::Ended {
                 lane.reset(rules, scratch);
             } else {
@@ -324,7 +335,7 @@ impl Batch {
         self.pads = pads;
         self.stepping += clock.elapsed();
         self.calls += 1;
-        Ok(())
+        ran
     }
 
     /// Writes the observations as they are.
@@ -333,8 +344,7 @@ impl Batch {
     /// When a buffer has the wrong length.
     pub fn observe(&mut self, buffers: Buffers) -> Result<(), BatchError> {
         self.check_buffers(&buffers)?;
-        self.run(buffers, |_, lane, mut slot, _, rules, _| slot.fill(lane, rules));
-        Ok(())
+        self.run(buffers, &mut || false, |_, lane, mut slot, _, rules, _| slot.fill(lane, rules))
     }
 
     fn check_buffers(&self, buffers: &Buffers) -> Result<(), BatchError> {
@@ -345,33 +355,51 @@ impl Batch {
         length("RAM bytes", buffers.ram.len(), self.lanes.len() * self.rules.ram_bytes)
     }
 
-    /// Lets the threads take lanes, with their slots, until none is left.
+    /// Lets the threads take lanes, with their slots, until none is left. The calling thread asks `interrupted` now and
+    /// then; after a yes every lane has to be reset, since some have moved and some have not.
     fn run(
         &mut self,
         buffers: Buffers,
+        interrupted: &mut dyn FnMut() -> bool,
         job: impl Fn(usize, &mut Lane, Slot, Option<&mut Ending>, &Rules, &mut Scratch) + Sync,
-    ) {
+    ) -> Result<(), BatchError> {
         let slots = Slots { buffers, image_bytes: self.image_bytes(), ram_bytes: self.rules.ram_bytes };
         let endings = self.endings.iter_mut().map(Some).chain(std::iter::repeat_with(|| None));
         let queue = Mutex::new(self.lanes.iter_mut().zip(slots).zip(endings).enumerate());
         let rules = &self.rules;
-        let work = |scratch: &mut Scratch| {
-            loop {
+        let stop = AtomicBool::new(false);
+        let work = |scratch: &mut Scratch, stops: &mut dyn FnMut() -> bool| {
+            while !stop.load(Ordering::Relaxed) {
                 let next = queue.lock().expect("taking a lane cannot panic").next();
                 let Some((index, ((lane, slot), ending))) = next else { break };
                 job(index, lane, slot, ending, rules, scratch);
+                if stops() {
+                    stop.store(true, Ordering::Relaxed);
+                }
             }
         };
         let (own, others) = self.scratch.split_first_mut().expect("there is at least one thread");
+        let mut asked = Instant::now();
+        let mut stops = || {
+            asked.elapsed() >= BETWEEN_QUESTIONS && {
+                asked = Instant::now();
+                interrupted()
+            }
+        };
         match &self.pool {
-            None => work(own),
+            None => work(own, &mut stops),
             Some(pool) => pool.in_place_scope(|scope| {
                 for scratch in others {
-                    scope.spawn(|_| work(scratch));
+                    scope.spawn(|_| work(scratch, &mut || false));
                 }
-                work(own);
+                work(own, &mut stops);
             }),
         }
+        if !stop.into_inner() {
+            return Ok(());
+        }
+        self.lanes.iter_mut().for_each(|lane| lane.phase = Phase::New);
+        Err(BatchError::Interrupted)
     }
 
     /// The lane's whole state as bytes, for this or another environment of the same cartridge and image.

@@ -204,6 +204,25 @@ def test_memory_does_not_grow(work: str) -> None:
     assert int(done.stdout) < 8 << 20
 
 
+def test_an_interrupt_breaks_off_a_long_step_and_asks_for_a_reset() -> None:
+    # The alarm comes while the step runs: more work than any machine does in that time.
+    done = run(
+        "import signal, rollcart, gymnasium\n"
+        "def stop(*_): raise KeyboardInterrupt\n"
+        "signal.signal(signal.SIGALRM, stop)\n"
+        "e = rollcart.NesVectorEnv(num_envs=4096, frame_skip=60, resize=(2, 2), frame_stack=1, obs='ram')\n"
+        "e.reset(seed=0)\n"
+        "e.profile()\n"
+        "signal.setitimer(signal.ITIMER_REAL, 0.2)\n"
+        "try: e.step([0] * 4096)\n"
+        "except KeyboardInterrupt: pass\n"
+        "print(0 < e.profile()['steps'] < 4096)\n"
+        "try: e.step([0] * 4096)\n"
+        "except gymnasium.error.ResetNeeded: print('reset')\n"
+    )
+    assert done.stdout.split() == ["True", "reset"], done.stderr
+
+
 def test_an_interrupt_ends_a_loop_of_steps() -> None:
     code = (
         "import rollcart; e = rollcart.NesVectorEnv(num_envs=64, num_threads=2); e.reset()\n"

@@ -85,8 +85,10 @@ def _expand(text: str, base: Path, environ: Mapping[str, str]) -> Path:
 
 def _check(root: Root, repo: Path) -> None:
     # Links are followed on both sides: a link that leads back into the repository is inside it.
-    real, top = root.path.resolve(), repo.resolve()
-    for inside in (top, git_folder(repo)):
+    real, shared = root.path.resolve(), git_folder(repo)
+    # From a linked worktree the clone that it belongs to is the repository as well.
+    clone = [shared.parent] if shared.name == ".git" else []
+    for inside in (repo.resolve(), shared, *clone):
         if real == inside or inside in real.parents:
             raise BadRoot(
                 f"expected a root outside the repository, found {real} inside {inside} (from {root.source})",

@@ -15,6 +15,7 @@ from cartlab.errors import BadRef, UsageError
 from cartlab.model import Ref
 from cartlab.sources import git
 
+_SHALLOW = "this clone is shallow: fetch more history"
 _HEX = re.compile(r"[0-9a-fA-F]{4,64}")
 
 
@@ -69,8 +70,7 @@ def _unknown(repo: Path, text: str) -> BadRef:
             return BadRef(
                 f"{text!r} must name one commit; {len(same)} objects begin with it: {short}", "add digits"
             )
-        shallow = git.ask(repo, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true"
-        hint = "this clone is shallow: fetch more history" if shallow else "fetch it, or look at `git log`"
+        hint = _SHALLOW if _is_shallow(repo) else "fetch it, or look at `git log`"
         return BadRef(
             f"{text!r} looks like a commit id, but no object of that id is in this repository", hint
         )
@@ -78,7 +78,11 @@ def _unknown(repo: Path, text: str) -> BadRef:
         return BadRef(f"{text!r} must name a commit; this repository has none yet", "commit first")
     listed = git.ask(repo, "for-each-ref", "--format=%(refname:short)").stdout
     near = difflib.get_close_matches(text, os.fsdecode(listed).split(), 3, 0.5)
-    return BadRef(
-        f"{text!r} must name a commit; no branch, tag or commit of that name was found",
-        f"did you mean {' or '.join(near)}?" if near else "`git branch -a` and `git tag` list what is here",
-    )
+    hint = f"did you mean {' or '.join(near)}?" if near else "`git branch -a` and `git tag` list what is here"
+    if any(c in text for c in "~^") and _is_shallow(repo):
+        hint = _SHALLOW
+    return BadRef(f"{text!r} must name a commit; no branch, tag or commit of that name was found", hint)
+
+
+def _is_shallow(repo: Path) -> bool:
+    return git.ask(repo, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true"

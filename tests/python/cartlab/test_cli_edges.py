@@ -14,7 +14,7 @@ from ledger_runs import a_plan, record
 
 from cartlab import config, sources
 from cartlab.artefacts import AGGREGATE_SCHEMA
-from cartlab.errors import ComplianceFailed, UsageError
+from cartlab.errors import BadRef, ComplianceFailed, UsageError
 from cartlab.ledger import Ledger
 from cartlab.model import Plan, Validity, Verdict
 from cartlab.pipeline.checking import recorded_pass
@@ -138,6 +138,17 @@ def test_a_pass_of_another_command_or_of_an_older_module_is_no_pass_of_the_tree(
     answer = bench.run("checks", "--json")
     assert (answer.code, answer.json["recorded"]) == (0, False)
     assert "older than" in answer.json["reasons"][0]
+
+
+def test_a_commit_below_a_shallow_clones_end_is_refused_with_what_to_fetch(
+    bench: Bench, tmp_path: Path
+) -> None:
+    bench.project.git(
+        "clone", "-q", "--depth", "1", f"file://{bench.project.path}", str(tmp_path / "a shallow")
+    )
+    with pytest.raises(BadRef) as refused:
+        sources.resolve(tmp_path / "a shallow", "HEAD~1")
+    assert "shallow" in refused.value.hint
 
 
 def test_a_name_that_is_no_text_is_shown_escaped(bench: Bench) -> None:

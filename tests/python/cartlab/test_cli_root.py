@@ -59,6 +59,18 @@ def test_a_file_is_no_root(repo: Path, tmp_path: Path) -> None:
         resolve_root(repo, " ", {})
 
 
+def test_a_worktrees_root_may_not_lie_beside_the_files_of_its_clone(repo: Path, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    own = repo / ".git" / "worktrees" / "tree"
+    own.mkdir(parents=True)
+    (own / "commondir").write_text("../..\n")
+    (tree / ".git").write_text(f"gitdir: {own}\n")
+    with pytest.raises(BadRoot, match="outside the repository"):
+        resolve_root(tree, str(repo / "state"), {})
+    assert resolve_root(tree, str(tmp_path / "state"), {}).path == tmp_path / "state"
+
+
 def test_a_worktrees_root_may_not_lie_in_the_clone_it_belongs_to(repo: Path, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()

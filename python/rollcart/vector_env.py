@@ -249,7 +249,10 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
             raise ValueError(
                 f"snapshots: expected {self.num_envs}, one a lane (None for none), found {len(snapshots)}"
             )
-        taken = [state if lane else None for state, lane in zip(snapshots, lanes, strict=True)]
+        taken = [
+            None if state is None or not lane else bytes(memoryview(state))
+            for state, lane in zip(snapshots, lanes, strict=True)
+        ]
         assert self._lanes is not None
         for state in taken:
             _setup.learn_start(self._lanes, state)

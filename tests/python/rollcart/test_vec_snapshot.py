@@ -96,6 +96,17 @@ def test_fork_copies_one_lane_into_many() -> None:
         env.fork(4, np.ones(4, bool))
 
 
+def test_any_object_of_bytes_is_a_snapshot_and_nothing_else_is() -> None:
+    env = mk(2)
+    env.reset(seed=0)
+    saved = env.snapshot()
+    env.step([9, 6])
+    env.restore([bytearray(saved[0] or b""), memoryview(saved[1] or b"")])  # type: ignore[list-item]
+    assert env.snapshot() == saved
+    with pytest.raises(TypeError):
+        env.restore([7, None])  # type: ignore[list-item]
+
+
 def test_a_lane_beyond_the_limit_of_its_new_environment_ends_with_its_next_step() -> None:
     env, limited = mk(1), mk(1, limit=5)
     env.reset(seed=0)

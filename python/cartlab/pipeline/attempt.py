@@ -20,7 +20,7 @@ from typing import Any
 
 from cartlab.artefacts import AGGREGATE_SCHEMA, RunFolder
 from cartlab.decide import decide
-from cartlab.errors import BehaviourChanged, CartlabError
+from cartlab.errors import BehaviourChanged, CartlabError, NotLegalNow
 from cartlab.ledger import Ledger
 from cartlab.model import STATUSES, TIERS, Block, Build, Evidence, Plan, Validity, Verdict
 from cartlab.outcome import Outcome
@@ -175,11 +175,22 @@ class Attempt:
         if verdict.final and self._enough(verdict):
             return verdict
         with self.lab.lease(self.plan.lease_wait, self.voice.progress):
+            self._nobody_came_before()
             while not (verdict.final and self._enough(verdict)):
                 self._block()
                 verdict = self._decide(self._validity(), self._budget_ended())
                 self.voice.progress(progress_line(self.plan, self.blocks, verdict))
         return verdict
+
+    def _nobody_came_before(self) -> None:
+        """NotLegalNow where the pair got blocks since this run began: its bets would leave them out."""
+        if not (self.request.pool and self.plan.recorded):
+            return
+        if self.ledger.blocks_of(self.plan.pair, self.plan.unit) != self.earlier:
+            raise NotLegalNow(
+                "another run measured this pair while this one was built or waited for its turn",
+                "run the same command again: it continues those blocks",
+            )
 
     def _enough(self, verdict: Verdict) -> bool:
         # A pool that was decided before this run began still needs the new blocks that --again asks for.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,14 +13,18 @@ import pytest
 from cli_bench import Bench, make_bench
 from fake_project import Project, make
 from ledger_runs import a_plan, record
+from small_controller import small_lab
 
 from cartlab import config, sources
 from cartlab.artefacts import AGGREGATE_SCHEMA
-from cartlab.errors import BadRef, ComplianceFailed, UsageError
+from cartlab.errors import BadRef, ComplianceFailed, NotLegalNow, UsageError
 from cartlab.ledger import Ledger
 from cartlab.model import Plan, Validity, Verdict
 from cartlab.pipeline.checking import recorded_pass
 from cartlab.pipeline.importing import read_aggregate, take_in
+from cartlab.pipeline.lab import Lab, no_lease
+from cartlab.pipeline.request import Request, Runner
+from cartlab.pipeline.run import run
 
 LIMITED = """
 import resource, runpy, sys
@@ -44,6 +50,38 @@ def test_a_shorter_screen_does_not_answer_for_a_whole_one(bench: Bench) -> None:
     whole = bench.run("screen", "HEAD~1", "HEAD", "--json")
     assert not whole.json["details"]["remembered"] and whole.json["attempt_id"] != short.json["attempt_id"]
     assert whole.json["blocks"]["used"] + whole.json["blocks"]["dropped"] >= 6
+
+
+class Silent:
+    """A voice that says nothing."""
+
+    def say(self, line: str) -> None: ...
+
+    def warn(self, line: str) -> None: ...
+
+    def progress(self, line: str) -> None: ...
+
+
+def test_a_run_that_waited_while_its_pair_was_measured_does_not_bet_without_those_blocks(
+    bench: Bench,
+) -> None:
+    asked = Request(command="screen", tier="screen", base="HEAD~1", cand="HEAD")
+    place = (bench.project.path, bench.root, Silent())
+
+    @contextlib.contextmanager
+    def taken_meanwhile(*_: object) -> Iterator[None]:
+        run(replace(asked, runner=Runner(max_blocks=2)), small_lab_alone(), *place)
+        yield
+
+    with pytest.raises(NotLegalNow):
+        run(asked, replace(small_lab_alone(), lease=taken_meanwhile), *place)
+    ended = [event["body"]["status"] for event in bench.events() if event["type"] == "attempt_finished"]
+    assert ended[-1] == "interrupted" and len(ended) == 2
+    assert run(asked, small_lab_alone(), *place).blocks["pooled"] == 2
+
+
+def small_lab_alone() -> Lab:
+    return replace(small_lab(), lease=no_lease)
 
 
 def test_two_sides_of_one_tree_are_measured_and_never_kept(bench: Bench) -> None:

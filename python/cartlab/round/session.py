@@ -107,6 +107,8 @@ def session_lines(report: Json) -> list[str]:
 def _flat(value: Any) -> str:
     if value is None:
         return "unknown"
+    if isinstance(value, dict) and {"command", "reason"} <= set(value):
+        return f"scripts/autoresearch.py {value['command']} ({value['reason']})"
     if isinstance(value, dict):
         return ", ".join(f"{k} {_flat(v)}" for k, v in value.items())
     if isinstance(value, list):

@@ -540,3 +540,9 @@ def test_the_session_report_has_every_key_of_the_document(ledger: Ledger) -> Non
     empty = rounds.session_report([], facts, [])
     assert set(empty) == set(report)
     assert empty["round"] is None
+
+
+def test_a_proposed_experiment_is_reported_as_a_command_line_with_its_reason() -> None:
+    proposed = {"action": "screen", "command": "screen A B", "reason": "it is new", "legal": True}
+    (line,) = rounds.session_lines({"next_experiment": proposed})
+    assert line == "next experiment: scripts/autoresearch.py screen A B (it is new)"

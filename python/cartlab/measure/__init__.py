@@ -12,11 +12,12 @@ cartlab.errors. This package measures and compares; it knows no tier, no bound a
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
-from cartlab import sources
+from cartlab import config, sources
 from cartlab.errors import BadInput, Tampered
-from cartlab.measure import blocks, commands, equality, worker
+from cartlab.measure import blocks, commands, equality, schedule, worker
 from cartlab.measure.equality import Equality
 from cartlab.measure.schedule import draw_coin
 from cartlab.model import Block, Build, Plan, Workload
@@ -77,8 +78,28 @@ def run_block(plan: Plan, index: int, coin: int, base: Build, cand: Build, *, re
             "the harness must stay as it was when the plan was made; its files changed since",
             "start again: blocks of two harnesses are not pooled",
         )
-    builds = {"base": base, "cand": cand}
+    builds, layouts = layouts_of(plan, index, coin, {"base": base, "cand": cand}, repo)
     if plan.workload.kind != "slices":
-        return commands.run(plan, index, coin, builds, repo)
-    setting = blocks.Setting(plan, index, coin, builds, adapter_of(repo, plan.workload))
-    return blocks.run_halves(setting) if plan.unit == "process" else blocks.run(setting)
+        block = commands.run(plan, index, coin, builds, repo)
+    else:
+        setting = blocks.Setting(plan, index, coin, builds, adapter_of(repo, plan.workload))
+        block = blocks.run_halves(setting) if plan.unit == "process" else blocks.run(setting)
+    return replace(block, witness={**block.witness, "layouts": layouts})
+
+
+def layouts_of(
+    plan: Plan, index: int, coin: int, builds: dict[str, Build], repo: Path
+) -> tuple[dict[str, Build], dict[str, object]]:
+    """The relinked variants that this block measures, and their numbers; the builds themselves and the reason
+    where the repository or the linker cannot.
+    """
+    settings = config.load(repo)
+    chosen: dict[str, object] = {}
+    found = {}
+    try:
+        for role, side in enumerate(schedule.roles(coin), 1):
+            seed = 1 + schedule.number(plan.attempt_id, index, f"variant-{role}", sources.VARIANTS)
+            found[side], chosen[side] = sources.variant(settings, builds[side], seed), seed
+    except sources.CannotRelink as error:
+        return builds, {"base": None, "cand": None, "reason": error.message}
+    return found, chosen

@@ -30,6 +30,7 @@ from cartlab.pipeline.lab import Lab
 from cartlab.pipeline.request import Request
 from cartlab.pipeline.voice import Voice
 from cartlab.stats.evidence import counts, evidence
+from cartlab.stats.relink import relink_floor
 
 # A dropped block is replaced, but not for ever: a run may measure this share of its budget beyond it.
 SPARE_SHARE = 0.3
@@ -286,7 +287,7 @@ class Attempt:
             "artifact": self.folder.relative("aggregate.json"),
             "description": self._description(verdict),
             "limit_stop_reason": self.limit_stop_reason,
-            "relink_floor": None,
+            "relink_floor": relink_floor(self.blocks) if self.plan.tier == "calibrate" else None,
             "reason": verdict.reasons[0] if verdict.reasons else "",
             "problem": self.problem_details,
             "patch_id": self.lab.patch_id(self.repo, self.plan.base, self.plan.cand),

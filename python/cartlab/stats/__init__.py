@@ -9,6 +9,7 @@ from cartlab.stats.ebh import discoveries, e_bh
 from cartlab.stats.evidence import evidence, evidence_path, used_values
 from cartlab.stats.groupseq import group_bounds, looks, signed_rank_p
 from cartlab.stats.planner import Forecast, blocks_to_show, forecast_table, residuals_of, smallest_shown
+from cartlab.stats.relink import relink_floor
 from cartlab.stats.robust import block_value, hodges_lehmann, median, robust_sd
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "hodges_lehmann",
     "looks",
     "median",
+    "relink_floor",
     "residuals_of",
     "robust_sd",
     "signed_rank_p",

@@ -1,0 +1,118 @@
+"""Relinked variants: other bytes, the same work; cached, checked, and recorded where they cannot be made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import fake_project
+import pytest
+
+from cartlab import config, measure, sources
+from cartlab.errors import Tampered
+from cartlab.measure import schedule
+from cartlab.model import Block
+from cartlab.stats import relink_floor
+
+# The build leaves its object file; the layout command links it again with the seed in its build id.
+BUILD = "cc -O1 -shared -fPIC -pthread -o $CARTLAB_BUILD_DIR/libengine.so engine.c || exit 1"
+SAVING = "cc -O1 -fPIC -pthread -c -o $CARTLAB_LINK_DIR/engine.o engine.c || exit 1\n" + BUILD
+LAYOUT = '''
+[layout]
+command = """
+cd $CARTLAB_LINK_DIR
+cc -shared -pthread -Wl,--build-id=0x0000000$CARTLAB_LAYOUT_SEED -o $CARTLAB_ARTIFACT engine.o
+"""
+'''
+
+
+def make(tmp_path: Path, layout: str = LAYOUT) -> fake_project.Project:
+    assert BUILD in fake_project.CONFIG
+    return fake_project.make(tmp_path / "repo", fake_project.CONFIG.replace(BUILD, SAVING) + layout)
+
+
+def test_a_variant_is_another_artifact_beside_an_untouched_build(tmp_path: Path) -> None:
+    project = make(tmp_path)
+    settings, build = config.load(project.path), project.build(tmp_path / "root")
+    one, two = sources.variant(settings, build, 1), sources.variant(settings, build, 2)
+    assert len({build.artifact_sha256, one.artifact_sha256, two.artifact_sha256}) == 3
+    assert (one.ref, one.artifact) == (build.ref, build.artifact)
+    for each in (build, one, two):
+        sources.check(each)
+    again = sources.variant(settings, build, 1)
+    assert again.cached and not one.cached
+    assert again.artifact_sha256 == one.artifact_sha256
+
+
+def test_a_variant_that_changed_on_disk_is_made_anew(tmp_path: Path) -> None:
+    project = make(tmp_path)
+    settings, build = config.load(project.path), project.build(tmp_path / "root")
+    made = sources.variant(settings, build, 1)
+    Path(made.path, made.artifact).write_bytes(b"not what was linked")
+    with pytest.raises(Tampered):
+        sources.check(made)
+    assert not sources.variant(settings, build, 1).cached
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("exit 3", "ended with exit code 3"),
+        ("true", "left the artifact as it was"),
+        ("rm $CARTLAB_ARTIFACT", "left the artifact as it was"),
+    ],
+)
+def test_what_cannot_be_relinked_is_said_once_and_remembered(
+    tmp_path: Path, command: str, reason: str
+) -> None:
+    project = make(tmp_path, f'\n[layout]\ncommand = "echo run >> {tmp_path}/runs; {command}"\n')
+    settings, build = config.load(project.path), project.build(tmp_path / "root")
+    for _ in range(2):
+        with pytest.raises(sources.CannotRelink, match=reason):
+            sources.variant(settings, build, 1)
+    assert (tmp_path / "runs").read_text() == "run\n"
+    sources.check(build)
+
+
+def test_blocks_measure_drawn_variants_and_record_their_numbers(tmp_path: Path) -> None:
+    project = make(tmp_path)
+    build, plan = project.build(tmp_path / "root"), project.plan()
+    drawn = []
+    for index in range(3):
+        layouts = measure.run_block(plan, index, 0, build, build, repo=project.path).witness["layouts"]
+        assert set(layouts) == {"base", "cand"}
+        assert all(1 <= number <= sources.VARIANTS for number in layouts.values())
+        drawn.append((layouts["base"], layouts["cand"]))
+    turned = measure.run_block(plan, 0, 1, build, build, repo=project.path).witness["layouts"]
+    assert (turned["cand"], turned["base"]) == drawn[0]
+    assert drawn == [
+        tuple(
+            1 + schedule.number(plan.attempt_id, index, f"variant-{role}", sources.VARIANTS)
+            for role in (1, 2)
+        )
+        for index in range(3)
+    ]
+
+
+def test_a_block_without_a_layout_command_says_so(tmp_path: Path) -> None:
+    project = make(tmp_path, "")
+    build = project.build(tmp_path / "root")
+    layouts = measure.run_block(project.plan(), 0, 0, build, build, repo=project.path).witness["layouts"]
+    assert layouts == {"base": None, "cand": None, "reason": "no [layout] command"}
+
+
+def test_the_relink_floor_grows_with_the_noise_and_falls_with_blocks() -> None:
+    def blocks(values: list[float], layouts: dict[str, object]) -> list[Block]:
+        return [
+            Block(i, 0, "BC", (1,), (1,), 1, y, witness={"layouts": layouts}) for i, y in enumerate(values)
+        ]
+
+    both = {"base": 1, "cand": 2}
+    quiet = [0.001 * (-1) ** i * (1 + i % 3) for i in range(24)]
+    floor = relink_floor(blocks(quiet, both))
+    assert floor is not None
+    assert 0 < floor < 0.003
+    assert relink_floor(blocks([5 * y for y in quiet], both)) == pytest.approx(5 * floor, rel=0.02)
+    longer = relink_floor(blocks(quiet * 4, both))
+    assert longer == pytest.approx(floor / 2, rel=0.05)
+    assert relink_floor(blocks(quiet[:7], both)) is None
+    assert relink_floor(blocks(quiet, {"base": None, "cand": None, "reason": "no linker"})) is None

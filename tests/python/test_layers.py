@@ -34,7 +34,7 @@ UNSAFE_ROOMS = ("emulator/fast/jit", "emulator/fast/render/simd", "vec_env/obser
 LAYERS: list[set[str]] = [
     {"model", "errors", "processes", "outcome"},
     {"stats", "decide", "legacy", "sources", "host", "lease", "config", "root", "artefacts", "glance"},
-    {"measure", "plan", "ledger", "report", "checks", "simulate", "verify"},
+    {"measure", "plan", "ledger", "report", "checks", "simulate", "verify", "advice"},
     {"round", "exchange"},
     {"pipeline"},
     {"cli"},

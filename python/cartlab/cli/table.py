@@ -151,6 +151,13 @@ ROWS: tuple[Row, ...] = (
         "another ledger's results, shown and never counted",
         ("import ledger.jsonl",),
     ),
+    Row(
+        "doctor",
+        "doctor",
+        "orient",
+        "what this machine does to measurements, and what can be done about it",
+        ("doctor", "doctor --json"),
+    ),
     Row("stop", "stop", "pause", "pause the open round because you ask for it", ('stop --reason "enough"',)),
 )
 

@@ -2,6 +2,7 @@
 
     verify_equal(plan, base, cand, repo=...)             -> Equality, naming the first difference
     run_block(plan, index, coin, base, cand, repo=...)   -> model.Block
+    count_instructions(plan, base, cand, repo=...)       -> Instructions, a witness
     harness_hash(repo, workload)                         -> what measures, as one digest
 
 `repo` is the controller's own checkout: the adapter that `workload.command` names is read there, never from
@@ -17,12 +18,21 @@ from pathlib import Path
 
 from cartlab import config, sources
 from cartlab.errors import BadInput, Tampered
-from cartlab.measure import blocks, commands, equality, schedule, worker
+from cartlab.measure import blocks, commands, equality, instructions, schedule, worker
 from cartlab.measure.equality import Equality
+from cartlab.measure.instructions import Instructions
 from cartlab.measure.schedule import draw_coin
 from cartlab.model import Block, Build, Plan, Workload
 
-__all__ = ["Equality", "draw_coin", "harness_hash", "run_block", "verify_equal"]
+__all__ = [
+    "Equality",
+    "Instructions",
+    "count_instructions",
+    "draw_coin",
+    "harness_hash",
+    "run_block",
+    "verify_equal",
+]
 
 
 def adapter_of(repo: Path, workload: Workload) -> Path:
@@ -85,6 +95,16 @@ def run_block(plan: Plan, index: int, coin: int, base: Build, cand: Build, *, re
         setting = blocks.Setting(plan, index, coin, builds, adapter_of(repo, plan.workload))
         block = blocks.run_halves(setting) if plan.unit == "process" else blocks.run(setting)
     return replace(block, witness={**block.witness, "layouts": layouts})
+
+
+def count_instructions(plan: Plan, base: Build, cand: Build, *, repo: Path) -> Instructions:
+    """Instructions per step of both sides under callgrind, or why there are none; a witness for accept
+    tiers.
+    """
+    if plan.workload.kind != "slices":
+        return Instructions(None, None, None, "only slices can be counted")
+    builds = {"base": base, "cand": cand}
+    return instructions.count(plan, builds, adapter_of(repo, plan.workload))
 
 
 def layouts_of(

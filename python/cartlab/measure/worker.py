@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +59,17 @@ class Worker:
     """A running slice server. Use as a context manager: leaving it ends the process and its children."""
 
     def __init__(
-        self, side: str, build: Build, adapter: Path, pad: int = 0, limits: Mapping[str, float] = LIMITS_S
+        self,
+        side: str,
+        build: Build,
+        adapter: Path,
+        pad: int = 0,
+        limits: Mapping[str, float] = LIMITS_S,
+        under: Sequence[str] = (),
     ):
-        """side: "baseline" or "candidate", for messages; adapter: the controller's own file; pad: bytes."""
+        """side: "baseline" or "candidate", for messages; adapter: the controller's own file; pad: bytes;
+        under: a command that runs the worker (a counting tool).
+        """
         self.side = side
         self.build = build
         self.limits = limits
@@ -72,7 +80,7 @@ class Worker:
         self._scratch = Path(tempfile.mkdtemp(prefix="cartlab-"))
         with (self._scratch / "stderr").open("wb") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-B", str(SERVER), str(adapter), build.path],
+                [*under, sys.executable, "-I", "-B", str(SERVER), str(adapter), build.path],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -91,6 +99,11 @@ class Worker:
     def pid(self) -> int:
         """Process id of the slice server."""
         return self._process.pid
+
+    @property
+    def scratch(self) -> Path:
+        """The worker's own folder: its home, its temporary folder and where it runs."""
+        return self._scratch
 
     def open(self, workload: Workload, seed: int, layout_seed: int) -> None:
         """Load the build; Tampered where the native module in use is not the one that was built."""

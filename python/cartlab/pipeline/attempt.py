@@ -31,6 +31,7 @@ from cartlab.pipeline.request import Request
 from cartlab.pipeline.voice import Voice
 from cartlab.stats.evidence import counts, evidence
 from cartlab.stats.relink import relink_floor
+from cartlab.stats.witnesses import Witnesses, witnesses
 
 # A dropped block is replaced, but not for ever: a run may measure this share of its budget beyond it.
 SPARE_SHARE = 0.3
@@ -54,6 +55,7 @@ class Attempt:
     earlier: list[Block] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     equality: Any = None
+    counted: Any = None
     checks: str = "not_run"
     failed_checks: str = ""
     limit_stop_reason: str | None = None
@@ -126,7 +128,11 @@ class Attempt:
                 self.voice.say("checks: not run, both sides are the same tree")
             else:
                 self._check()
-        return self._measure()
+        verdict = self._measure()
+        if TIERS[self.plan.tier].proves and self.blocks:
+            self.voice.progress("counting instructions")
+            self.counted = self.lab.instructions(self.plan, *self._both(), self.repo)
+        return verdict
 
     def _build(self) -> None:
         for at, ref in enumerate((self.plan.base, self.plan.cand)):
@@ -317,7 +323,7 @@ class Attempt:
                 self.folder.relative("aggregate.json"),
                 *(["results.tsv"] if self.plan.recorded else []),
             ],
-            notes=self._notes(),
+            notes=self._notes(verdict),
             details={
                 "remembered": False,
                 "artifact": self.folder.relative("aggregate.json"),
@@ -357,6 +363,8 @@ class Attempt:
             "builds": [build.build_id if build else None for build in self.builds],
             "native_sha256": [build.artifact_sha256 if build else None for build in self.builds],
             "equality": self.equality.to_json() if self.equality is not None else None,
+            "witnesses": self._witnesses(verdict).to_json(),
+            "instructions": self.counted.to_json() if self.counted is not None else None,
             "seconds": seconds,
             "recorded": self.plan.recorded,
         }
@@ -368,8 +376,13 @@ class Attempt:
     def _description(self, verdict: Verdict) -> str:
         return self.plan.mechanism or f"{self.plan.cand.name} against {self.plan.base.name}: {verdict.status}"
 
-    def _notes(self) -> list[str]:
-        lines = []
+    def _witnesses(self, verdict: Verdict) -> Witnesses:
+        counted = self.counted.to_json() if self.counted is not None else None
+        hl = verdict.evidence.hl if verdict.evidence else None
+        return witnesses([*self.earlier, *self.blocks], hl, counted)
+
+    def _notes(self, verdict: Verdict) -> list[str]:
+        lines = [self._witnesses(verdict).line()] if self.blocks else []
         speeds = {
             name: statistics.median(
                 [ns / block.steps for block in self.blocks for ns in getattr(block, f"{side}_ns")]

@@ -25,6 +25,11 @@ def no_lease(_wait_s: float | None, _progress: Callable[[str], None]) -> Abstrac
     return nullcontext()
 
 
+def no_count(_plan: Plan, _base: Build, _cand: Build, _repo: Path) -> Any:
+    """For tests: nothing counts instructions."""
+    return None
+
+
 @dataclass(frozen=True)
 class Lab:
     """One callable a question to the world. All raise cartlab.errors only."""
@@ -52,6 +57,7 @@ class Lab:
     coin: Callable[[], int]
     attempt_id: Callable[[str, Ref], str]
     lease: Callable[..., AbstractContextManager[Any]] = no_lease
+    instructions: Callable[[Plan, Build, Build, Path], Any] = no_count
     clock: Callable[[], float] = time.monotonic
 
     @classmethod
@@ -88,6 +94,9 @@ class Lab:
             coin=measure.draw_coin,
             attempt_id=new_attempt_id,
             lease=lease.hold,
+            instructions=lambda plan, base, cand, repo: measure.count_instructions(
+                plan, base, cand, repo=repo
+            ),
         )
 
 

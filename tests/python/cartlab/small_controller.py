@@ -15,7 +15,7 @@ from fake_project import PLAN_SIZES
 
 from cartlab.cli import main, run_row
 from cartlab.model import BUSY
-from cartlab.pipeline.lab import Lab
+from cartlab.pipeline.lab import Lab, no_count
 
 
 def small_lab() -> Lab:
@@ -29,7 +29,7 @@ def small_lab() -> Lab:
         busy = block.dropped is not None and block.dropped.startswith(BUSY)
         return replace(block, dropped=None) if busy else block
 
-    return replace(real, run_block=run_block)
+    return replace(real, run_block=run_block, instructions=no_count)
 
 
 if __name__ == "__main__":

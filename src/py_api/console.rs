@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods};
-use pyo3::exceptions::{PyIndexError, PyTypeError};
+use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView};
 
@@ -95,6 +95,17 @@ pub(crate) struct Console {
     engine: Fast,
 }
 
+/// A Python integer; one beyond 64 bits is out of every range here: a ConfigError and no OverflowError.
+fn whole(value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    value.extract().map_err(|error: PyErr| {
+        if error.is_instance_of::<PyOverflowError>(value.py()) {
+            errors::config(format!("found the number {value}, expected one of at most 64 bits"))
+        } else {
+            error
+        }
+    })
+}
+
 fn in_range<T: TryFrom<i64>>(what: &str, value: i64, range: &str) -> PyResult<T> {
     T::try_from(value).map_err(|_| errors::config(format!("{what} is {value}, expected {range}")))
 }
@@ -127,7 +138,7 @@ fn rgb_bytes(frame: &Frame) -> Vec<u8> {
 impl Console {
     #[new]
     #[pyo3(signature = (rom, engine = "fast", ram_fill = 0xFF))]
-    fn new(rom: &Bound<'_, PyAny>, engine: &str, ram_fill: i64) -> PyResult<Self> {
+    fn new(rom: &Bound<'_, PyAny>, engine: &str, #[pyo3(from_py_with = whole)] ram_fill: i64) -> PyResult<Self> {
         check_engine(engine)?;
         let ram_fill = in_range("ram_fill", ram_fill, "a byte (0-255)")?;
         let cart = Arc::new(Cartridge::parse(&rom_bytes(rom)?).map_err(|error| errors::rom(&error))?);
@@ -146,7 +157,7 @@ impl Console {
     ///
     /// Only the last frame is drawn; what the console does does not depend on that.
     #[pyo3(signature = (buttons = 0, frames = 1, buttons2 = 0))]
-    fn step(&mut self, py: Python<'_>, buttons: i64, frames: i64, buttons2: i64) -> PyResult<()> {
+    fn step(&mut self, py: Python<'_>, #[pyo3(from_py_with = whole)] buttons: i64, #[pyo3(from_py_with = whole)] frames: i64, #[pyo3(from_py_with = whole)] buttons2: i64) -> PyResult<()> {
         let pads = [pad("buttons", buttons)?, pad("buttons2", buttons2)?];
         let mut left: u64 = in_range("frames", frames, "1 or more")?;
         if left == 0 {
@@ -194,12 +205,12 @@ impl Console {
     }
 
     /// The byte that the CPU would read there, without side effects: $2000-$401F give the open bus.
-    fn peek(&self, addr: i64) -> PyResult<u8> {
+    fn peek(&self, #[pyo3(from_py_with = whole)] addr: i64) -> PyResult<u8> {
         Ok(self.engine.peek(in_range("addr", addr, "an address of the CPU ($0000-$FFFF, 0-65535)")?))
     }
 
     /// Changes a byte of RAM ($0000-$07FF) or work RAM ($6000-$7FFF).
-    fn poke(&mut self, addr: i64, value: i64) -> PyResult<()> {
+    fn poke(&mut self, #[pyo3(from_py_with = whole)] addr: i64, #[pyo3(from_py_with = whole)] value: i64) -> PyResult<()> {
         let addr =
             in_range("addr", addr, "$0000-$07FF (0-2047), or $6000-$7FFF (24576-32767) where there is work RAM")?;
         let value = in_range("value", value, "a byte (0-255)")?;

@@ -171,6 +171,8 @@ def test_peek_and_poke_reach_memory_and_its_mirrors_without_side_effects() -> No
         (lambda console: console.poke(0x2007, 1), "$2007"),
         (lambda console: console.poke(0x8000, 1), "$8000"),
         (lambda console: console.poke(0x0000, 256), "value is 256"),
+        (lambda console: console.step(2**70), "at most 64 bits"),
+        (lambda console: console.peek(-(2**70)), "at most 64 bits"),
     ],
 )
 def test_values_out_of_range_are_refused_and_change_nothing(call: object, said: str) -> None:

@@ -157,7 +157,13 @@ impl Console {
     ///
     /// Only the last frame is drawn; what the console does does not depend on that.
     #[pyo3(signature = (buttons = 0, frames = 1, buttons2 = 0))]
-    fn step(&mut self, py: Python<'_>, #[pyo3(from_py_with = whole)] buttons: i64, #[pyo3(from_py_with = whole)] frames: i64, #[pyo3(from_py_with = whole)] buttons2: i64) -> PyResult<()> {
+    fn step(
+        &mut self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = whole)] buttons: i64,
+        #[pyo3(from_py_with = whole)] frames: i64,
+        #[pyo3(from_py_with = whole)] buttons2: i64,
+    ) -> PyResult<()> {
         let pads = [pad("buttons", buttons)?, pad("buttons2", buttons2)?];
         let mut left: u64 = in_range("frames", frames, "1 or more")?;
         if left == 0 {
@@ -210,7 +216,11 @@ impl Console {
     }
 
     /// Changes a byte of RAM ($0000-$07FF) or work RAM ($6000-$7FFF).
-    fn poke(&mut self, #[pyo3(from_py_with = whole)] addr: i64, #[pyo3(from_py_with = whole)] value: i64) -> PyResult<()> {
+    fn poke(
+        &mut self,
+        #[pyo3(from_py_with = whole)] addr: i64,
+        #[pyo3(from_py_with = whole)] value: i64,
+    ) -> PyResult<()> {
         let addr =
             in_range("addr", addr, "$0000-$07FF (0-2047), or $6000-$7FFF (24576-32767) where there is work RAM")?;
         let value = in_range("value", value, "a byte (0-255)")?;

@@ -106,6 +106,14 @@ def end(process: subprocess.Popen[bytes], mark: str) -> None:
     leftovers(process, mark, 0.0)
 
 
+def _untie(process: subprocess.Popen[bytes]) -> None:
+    """Let the watcher of an ended or timed-out command go, and only it."""
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.write(b"\n")
+        process.stdin.close()
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How a command ended. returncode: None where it was killed at its time limit; left: processes that
@@ -117,18 +125,28 @@ class Outcome:
     left: int
 
 
+# Ties a command to us: its watcher holds the reading end of a pipe, and where that ends without a line (we
+# were killed, so nobody will end the command) it kills the command's whole group.
+TIED = """
+exec 3<&0 </dev/null
+( read -r line <&3 || kill -KILL 0 ) &
+exec 3<&-
+exec /bin/sh -c "$0"
+"""
+
+
 def run_shell(command: str, *, cwd: Path, env: Mapping[str, str], timeout_s: float, log: Path) -> Outcome:
-    """Run one shell line to its end; its output is appended to `log`. On any exception nothing is left
-    running.
+    """Run one shell line to its end; its output is appended to `log`. Nothing is left running after any
+    exception, nor when this process is killed.
     """
     mark = secrets.token_hex(8)
     start = time.monotonic()
     with log.open("ab") as output:
         process = subprocess.Popen(
-            ["/bin/sh", "-c", command],
+            ["/bin/sh", "-c", TIED, command],
             cwd=cwd,
             env={**env, MARK: mark},
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -138,6 +156,7 @@ def run_shell(command: str, *, cwd: Path, env: Mapping[str, str], timeout_s: flo
         except subprocess.TimeoutExpired:
             return Outcome(None, time.monotonic() - start, 0)
         finally:
+            _untie(process)
             # A command may leave a helper that is just ending (a compiler cache's client); it gets a moment.
             left = leftovers(process, mark, 0.5) if process.returncode is not None else 0
             end(process, mark)

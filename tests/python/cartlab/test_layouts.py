@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import random
+import statistics
 from pathlib import Path
 
 import fake_project
@@ -100,19 +103,38 @@ def test_a_block_without_a_layout_command_says_so(tmp_path: Path) -> None:
     assert layouts == {"base": None, "cand": None, "reason": "no [layout] command"}
 
 
-def test_the_relink_floor_grows_with_the_noise_and_falls_with_blocks() -> None:
-    def blocks(values: list[float], layouts: dict[str, object]) -> list[Block]:
-        return [
-            Block(i, 0, "BC", (1,), (1,), 1, y, witness={"layouts": layouts}) for i, y in enumerate(values)
-        ]
+def calibration(
+    scatter: float, noise: float, blocks: int = 64, waited: float = 0.1, relinked: bool = True
+) -> list[Block]:
+    """Blocks whose values scatter by `scatter`, of slices that scatter by `noise`; both normal, seeded."""
+    draw = random.Random(5)
+    found = []
+    for index in range(blocks):
+        middle = draw.gauss(0.0, scatter)
+        ratios = [middle + draw.gauss(0.0, noise) for _ in range(50)]
+        base = tuple(round(1e9 * math.exp(ratio)) for ratio in ratios)
+        layouts = (
+            {"base": 1 + index % 8, "cand": 1 + index // 8 % 8} if relinked else {"base": None, "cand": None}
+        )
+        witness = {"layouts": layouts, "contention": {"waited_share": waited}}
+        y = statistics.median(ratios)
+        found.append(Block(index, 0, "BC" * 50, base, (10**9,) * 50, 1, y, witness=witness))
+    return found
 
-    both = {"base": 1, "cand": 2}
-    quiet = [0.001 * (-1) ** i * (1 + i % 3) for i in range(24)]
-    floor = relink_floor(blocks(quiet, both))
-    assert floor is not None
-    assert 0 < floor < 0.003
-    assert relink_floor(blocks([5 * y for y in quiet], both)) == pytest.approx(5 * floor, rel=0.02)
-    longer = relink_floor(blocks(quiet * 4, both))
-    assert longer == pytest.approx(floor / 2, rel=0.05)
-    assert relink_floor(blocks(quiet[:7], both)) is None
-    assert relink_floor(blocks(quiet, {"base": None, "cand": None, "reason": "no linker"})) is None
+
+def test_the_relink_floor_is_what_layouts_leave_after_averaging_over_them() -> None:
+    floor = relink_floor(calibration(scatter=0.03, noise=0.02))
+    assert floor == pytest.approx(2.326 * 0.03 / math.sqrt(8), rel=0.25)
+
+
+def test_noise_that_the_slices_explain_is_no_relink_floor() -> None:
+    loud = relink_floor(calibration(scatter=0.0, noise=0.2))
+    assert loud is not None
+    assert loud < 0.02
+    assert loud < 0.5 * 2.326 * 1.2533 * 0.2 / math.sqrt(50)
+
+
+def test_what_cannot_relink_or_is_too_busy_has_no_floor() -> None:
+    assert relink_floor(calibration(0.03, 0.02, blocks=7)) is None
+    assert relink_floor(calibration(0.03, 0.02, relinked=False)) is None
+    assert relink_floor(calibration(0.03, 0.02, waited=0.6)) is None

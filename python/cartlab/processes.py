@@ -45,9 +45,11 @@ def usage(pid: int) -> Usage:
     return Usage(run, waited, switches)
 
 
-def waited_ns() -> int:
-    """How long the calling thread was runnable without a processor (0 where the kernel does not tell)."""
-    return _schedstat(Path("/proc/thread-self"))[1]
+def waited_ns(pid: int | None = None) -> int:
+    """How long the calling thread, or the main thread of a process, was runnable without a processor (0 where
+    the kernel does not tell).
+    """
+    return _schedstat(Path("/proc/thread-self" if pid is None else f"/proc/{pid}/task/{pid}"))[1]
 
 
 def _schedstat(task: Path) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from cartlab.errors import MetricError, Tampered, UsageError
 from cartlab.measure import contention, schedule
-from cartlab.measure.clocks import MEDIAN, check_clocks, excess_ns
+from cartlab.measure.clocks import check_clocks, excess_ns
 from cartlab.measure.contention import Contention
 from cartlab.measure.slices import NAMES, Side, half, interleaved, warm_up, warm_up_as
 from cartlab.measure.worker import Worker
@@ -130,7 +130,7 @@ def record(setting: Setting, order: str, steps: int, sides: Mapping[str, Side], 
         "cpu_ns_per_step": {name: per_step(side.cpu_ns) for name, side in sides.items()},
         "wall_ns_per_step": {name: per_step(side.ns) for name, side in sides.items()},
         "contention": busy.to_json(),
-        "parent_excess_ns": {name: excess_ns(side, MEDIAN) for name, side in sides.items()},
+        "parent_excess_ns": {name: excess_ns(side) for name, side in sides.items()},
     }
     return Block(
         index=setting.index,

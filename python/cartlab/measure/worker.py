@@ -118,12 +118,12 @@ class Worker:
 
     def run(self, steps: int) -> tuple[int, int]:
         """Time `steps` steps: (wall ns, process CPU ns) by the worker. `elapsed_ns` then holds the parent's
-        time from the request to the first byte of the answer, `waited_ns` how much of that the parent was
-        ready to go on and had no processor, by the kernel's count.
+        time from the request to the first byte of the answer, `waited_ns` how long the parent and the
+        worker's main thread were ready to go on meanwhile and had no processor, by the kernel's count.
         """
-        waited = processes.waited_ns()
+        waited = processes.waited_ns() + processes.waited_ns(self.pid)
         answer = self.ask("run", steps=steps)
-        self.waited_ns = processes.waited_ns() - waited
+        self.waited_ns = processes.waited_ns() + processes.waited_ns(self.pid) - waited
         return int(answer["ns"]), int(answer["cpu_ns"])
 
     def ask(self, op: str, **fields: Any) -> dict[str, Any]:

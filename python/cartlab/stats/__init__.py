@@ -11,13 +11,17 @@ from cartlab.stats.groupseq import group_bounds, looks, signed_rank_p
 from cartlab.stats.planner import Forecast, blocks_to_show, forecast_table, residuals_of, smallest_shown
 from cartlab.stats.relink import relink_floor
 from cartlab.stats.robust import block_value, hodges_lehmann, median, robust_sd
+from cartlab.stats.second_opinion import Drift, bca_interval, drift
 
 __all__ = [
     "Bets",
+    "Drift",
     "Forecast",
+    "bca_interval",
     "block_value",
     "blocks_to_show",
     "discoveries",
+    "drift",
     "e_bh",
     "evidence",
     "evidence_path",

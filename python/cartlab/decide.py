@@ -77,6 +77,10 @@ def _triage(evidence: Evidence, policy: Policy) -> tuple[str, list[str]]:
     down, of_down = policy.demote_share
     if _below(evidence.ucb, policy.promote):
         return "triage_discard", [seen, f"upper bound {evidence.ucb:.3f} < {policy.promote:.2f}"]
+    if evidence.used < policy.triage_blocks:
+        # Of three blocks all are faster once in eight times by chance alone.
+        few = f"a screen is judged by {policy.triage_blocks} blocks, found {evidence.used}"
+        return "inconclusive", [seen, few]
     if hl >= policy.promote and evidence.faster * of_up >= up * evidence.used:
         return "triage_promote", [seen]
     if hl < policy.demote and evidence.faster * of_down <= down * evidence.used:

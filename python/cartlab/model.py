@@ -130,6 +130,7 @@ class Policy(NamedTuple):
     alpha: float = 0.01  # each bound errs at most this often, at any stopping time
     guard: float = 1.01  # below this a gain is not worth its commit; a calibration's floor may raise it
     margin: float = 1.03  # a full keep
+    triage_blocks: int = 6  # screen: no verdict by the share of positive blocks from fewer
     promote: float = 1.01  # screen: Hodges-Lehmann at least this and ...
     promote_share: tuple[int, int] = (5, 6)  # ... at least this share of the blocks positive
     demote: float = 1.0  # screen: Hodges-Lehmann below this and ...

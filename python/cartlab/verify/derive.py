@@ -135,6 +135,8 @@ def _screened(found: Derived, upper: float) -> str:
     estimate = 1.0 if found.hl is None else found.hl
     if upper < 1.01:
         return "triage_discard"
+    if found.used < 6:
+        return "inconclusive"
     if estimate >= 1.01 and 6 * found.faster >= 5 * found.used:
         return "triage_promote"
     if estimate < 1.0 and 3 * found.faster <= found.used:

@@ -86,6 +86,18 @@ def test_screen_follows_the_table_for_every_estimate_share_and_bound() -> None:
     assert seen == {"triage_discard", "triage_promote", "inconclusive"}
 
 
+@pytest.mark.parametrize(("hl", "faster"), [(1.04, 5), (0.99, 0), (1.005, 3)])
+def test_a_screen_of_fewer_than_six_blocks_is_not_judged_by_their_share(hl: float, faster: int) -> None:
+    for used in range(1, 6):
+        share = min(faster, used)
+        verdict = decide("screen", an_evidence(None, None, hl, used=used, faster=share), Validity(), True)
+        assert verdict.status == "inconclusive"
+        assert f"a screen is judged by 6 blocks, found {used}" in verdict.reasons
+    # The upper bound needs no share.
+    bound = decide("screen", an_evidence(None, 1.005, hl, used=5, faster=5), Validity(), True)
+    assert bound.status == "triage_discard"
+
+
 def test_a_named_problem_is_the_status_whatever_the_numbers_say() -> None:
     problems = set(STATUSES) - {"keep", "keep_stack", "keep_small_gain", "discard", "discard_stack"}
     for tier, problem, lcb, ended in itertools.product(TIERS, sorted(problems), BOUNDS, (False, True)):

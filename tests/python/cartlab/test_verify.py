@@ -254,6 +254,10 @@ def test_the_second_writing_of_the_rules_agrees_with_decide_everywhere() -> None
         for used, faster, checks, forced in (
             (12, 12, "passed", False),
             (12, 3, "not_run", True),
+            (6, 6, "passed", False),
+            (6, 1, "passed", False),
+            (5, 5, "passed", False),
+            (5, 0, "passed", False),
             (0, 0, "passed", False),
         ):
             for problem in (None, "crashed"):

@@ -46,11 +46,17 @@ def adapter_of(repo: Path, workload: Workload) -> Path:
     return path
 
 
+# What of the rest of cartlab drives the measured window: how processes start and end, what of the machine
+# they read, and how variants are made and handed over.
+_DRIVERS = ("processes.py", "host.py", "sources/layouts.py", "sources/stamps.py", "sources/tools.py")
+
+
 def harness_files(repo: Path, workload: Workload) -> list[Path]:
-    """Every file that takes part in measuring: the slice server, this package, and for "slices" the adapter
-    with the files beside it that begin with its name (its tables).
+    """Every file that takes part in measuring: the slice server, this package, what it drives the window
+    with, and for "slices" the adapter with the files beside it that begin with its name (its tables).
     """
-    own = [worker.SERVER, *sorted(Path(__file__).resolve().parent.glob("*.py"))]
+    here = Path(__file__).resolve().parent
+    own = [worker.SERVER, *sorted(here.glob("*.py")), *(here.parent / name for name in _DRIVERS)]
     if workload.kind != "slices":
         return own
     adapter = adapter_of(repo, workload)
@@ -59,8 +65,10 @@ def harness_files(repo: Path, workload: Workload) -> list[Path]:
 
 
 def harness_hash(repo: Path, workload: Workload) -> str:
-    """sha256 over the names and bytes of the harness files; blocks of two harnesses are never pooled."""
-    digest = hashlib.sha256()
+    """sha256 over the names and bytes of the harness files and the [layout] command; blocks of two harnesses
+    are never pooled.
+    """
+    digest = hashlib.sha256(f"layout:{config.load(repo).layout_command}:".encode())
     for path in harness_files(repo, workload):
         content = path.read_bytes()
         digest.update(f"{path.name}:{len(content)}:".encode())

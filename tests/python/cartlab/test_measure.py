@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import json
 import math
@@ -204,6 +205,28 @@ def test_the_harness_hash_follows_the_adapter_and_its_tables(project: fake_proje
     project.write("harness/unrelated.py", "# other\n")
     hashes.add(measure.harness_hash(project.path, workload))
     assert len(hashes) == 3
+    project.write("autoresearch.toml", fake_project.CONFIG + '[layout]\ncommand = "another"\n')
+    hashes.add(measure.harness_hash(project.path, workload))
+    assert len(hashes) == 4
+
+
+# What measuring imports and yet does not depend on: plain values, errors, and the reading of the settings
+# (whose workload and layout are hashed themselves).
+VALUES = {"model", "errors", "config", "sources"}
+
+
+def test_whatever_measuring_imports_is_in_the_harness_hash(project: fake_project.Project) -> None:
+    package = Path(measure.__file__).resolve().parent.parent
+    hashed = {path.resolve() for path in measure.harness_files(project.path, project.plan().workload)}
+    named = {"sources.layouts", "sources.stamps", "sources.tools"}
+    for path in sorted((package / "measure").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "cartlab":
+                stem = str(node.module).partition(".")[2]
+                named |= {stem} if stem else {alias.name for alias in node.names}
+    assert {"measure.worker", "processes", "host"} <= named
+    for name in named - VALUES - {"measure"}:
+        assert (package / f"{name.replace('.', '/')}.py") in hashed, name
 
 
 # --- the protocol to the letter

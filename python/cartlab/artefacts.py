@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
+
+from cartlab import disk
 
 AGGREGATE_SCHEMA = "cartlab.aggregate/1"
 MANIFEST_SCHEMA = "cartlab.manifest/1"
@@ -49,13 +50,8 @@ class RunFolder:
 
 def write_whole(path: Path, text: str) -> Path:
     """Write beside, flush, rename: a reader sees the old file or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    with beside.open("w", encoding="utf-8") as out:
-        out.write(text)
-        out.flush()
-        os.fsync(out.fileno())
-    beside.replace(path)
+    disk.current().make_folder(path.parent)
+    disk.replace_bytes(disk.current(), path, text.encode())
     return path
 
 

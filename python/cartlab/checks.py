@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cartlab import sources
+from cartlab import lease, sources
 from cartlab.config import Config, Surface
 from cartlab.errors import BadInput, UsageError
 from cartlab.model import Build, Ref
@@ -107,7 +107,7 @@ def run(
             folder, tree = repo, sources.tree_of_worktree(repo)
         else:
             folder, tree = sources.export(repo, ref, place / "src").path, ref.tree
-        env = environment(None if ref is None else place / "target", build)
+        env = environment(None if ref is None else place / "target", build, place)
         done = []
         for surface in surfaces:
             for command in surface.quick if quick else surface.full:
@@ -125,7 +125,7 @@ def run(
     )
 
 
-def environment(target: Path | None, build: Build | None) -> Mapping[str, str]:
+def environment(target: Path | None, build: Build | None, place: Path) -> Mapping[str, str]:
     """The caller's environment without what belongs to git and to this Python, plus where things are."""
     env = {
         k: v
@@ -133,6 +133,8 @@ def environment(target: Path | None, build: Build | None) -> Mapping[str, str]:
         if not k.startswith("GIT_") and k not in ("PYTHONPATH", "PYTHONHOME")
     }
     env["CARTLAB_PYTHON"] = sys.executable
+    # Whoever runs checks holds the machine's lease: a controller among the checks would wait for it for ever.
+    env[lease.VARIABLE] = str(place)
     if target is not None:
         env["CARGO_TARGET_DIR"] = str(target)
     if build is not None:

@@ -1,9 +1,10 @@
-"""One measurement at a time on a machine: a lock in the system's temporary folder, not in the root.
+"""One controller works on a machine at a time: a lock in the system's temporary folder, not in the root.
 
-Two controllers (two people, two agents, two roots) would measure each other. Each holds the lease while it
-builds nothing and times something; others queue in the order in which the system wakes them, up to a wait
-limit. The lock is the kernel's, so a controller that dies gives it up; the note in the file only says who
-has it.
+Two controllers (two people, two agents, two roots) would measure each other, and a build or a test suite
+beside a measurement disturbs it as much. So a controller holds the lease from its first build to its last
+block; in between nobody comes. Others queue in the order in which they came, up to a wait limit. The locks
+are the kernel's, so a controller that dies gives them up, its place in the queue too; the note in the file
+only says who has it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from cartlab.errors import LeaseTimeout
 
 VARIABLE = "CARTLAB_LEASE_DIR"
 NAME = "cartlab-measuring.lease"
+QUEUE = "cartlab-measuring.queue-"
 DEFAULT_WAIT_S = 3600.0
+TOLD_EVERY_S = 30.0
 _POLL_S = 0.2
 
 
@@ -50,25 +53,29 @@ def hold(wait_s: float | None = None, progress: Callable[[str], None] | None = N
     """Hold the machine's lease; yields the seconds waited. LeaseTimeout (exit code 24) after `wait_s`
     (None: an hour).
 
-    progress is told once, when waiting begins.
+    progress is told when waiting begins and every half a minute of it.
     """
     limit = DEFAULT_WAIT_S if wait_s is None else wait_s
     file = path()
     start = time.monotonic()
     with _opened(file) as descriptor:
-        told = False
-        while not _try(descriptor):
-            waited = time.monotonic() - start
-            if waited >= limit:
-                raise LeaseTimeout(
-                    f"another controller measures ({holder(file)}); waited {waited:.0f} of {limit:.0f} s",
-                    "wait for it, or give --lease-wait SECONDS",
-                    details={"waited_s": round(waited, 1)},
-                )
-            if progress and not told:
-                progress(f"waiting for the machine: {holder(file)} measures (at most {limit:.0f} s)")
-                told = True
-            time.sleep(min(_POLL_S, max(0.0, limit - waited)))
+        with _queued(file) as place:
+            told = -TOLD_EVERY_S
+            while _others_before(place) or not _try(descriptor, fcntl.LOCK_EX):
+                waited = time.monotonic() - start
+                if waited >= limit:
+                    raise LeaseTimeout(
+                        f"another controller works ({holder(file)}); waited {waited:.0f} of {limit:.0f} s",
+                        "wait for it, or give --lease-wait SECONDS",
+                        details={"waited_s": round(waited, 1)},
+                    )
+                if progress and waited - told >= TOLD_EVERY_S:
+                    progress(
+                        f"waiting for the machine: {holder(file)} works "
+                        f"(waited {waited:.0f} of at most {limit:.0f} s)"
+                    )
+                    told = waited
+                time.sleep(min(_POLL_S, max(0.0, limit - waited)))
         try:
             _note(descriptor)
             yield time.monotonic() - start
@@ -76,6 +83,39 @@ def hold(wait_s: float | None = None, progress: Callable[[str], None] | None = N
             with contextlib.suppress(OSError):
                 os.ftruncate(descriptor, 0)
             fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+@contextlib.contextmanager
+def _queued(file: Path) -> Iterator[Path]:
+    """A place in the queue: a locked file beside the lease, named by the machine's monotonic clock."""
+    place = file.with_name(f"{QUEUE}{time.monotonic_ns():020d}-{os.getpid()}")
+    # Locked before it has its name: a queue file that nobody locks is one of the dead.
+    draft = place.with_name(f".{place.name}")
+    descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        draft.replace(place)
+        yield place
+    finally:
+        for name in (draft, place):
+            name.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _others_before(place: Path) -> bool:
+    """Does somebody who came earlier still wait? Removes the places of the dead."""
+    for other in sorted(place.parent.glob(f"{QUEUE}*")):
+        if other >= place:
+            break
+        with contextlib.suppress(OSError):
+            descriptor = os.open(other, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                if not _try(descriptor, fcntl.LOCK_SH):
+                    return True
+                other.unlink()
+            finally:
+                os.close(descriptor)
+    return False
 
 
 @contextlib.contextmanager
@@ -95,9 +135,9 @@ def _opened(file: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _try(descriptor: int) -> bool:
+def _try(descriptor: int, how: int) -> bool:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from cartlab import disk
 from cartlab.errors import BadRoot, UsageError
 
 VARIABLE = "AUTORESEARCH_ROOT_PATH"
@@ -112,7 +113,7 @@ def _check(root: Root, repo: Path) -> None:
 def make_folder(root: Path) -> None:
     """Make the state folder where it is missing; BadRoot where the system refuses."""
     try:
-        root.mkdir(parents=True, exist_ok=True)
+        disk.current().make_folder(root)
     except OSError as error:
         raise BadRoot(f"expected to make {root}, found: {error.strerror}", "name another folder") from None
 

@@ -32,7 +32,7 @@ UNSAFE_ROOMS = ("emulator/fast/jit", "emulator/fast/render/simd", "vec_env/obser
 # Layers of cartlab, lowest first; a module imports lower layers only. slice_server stands outside: it runs
 # by path, alone.
 LAYERS: list[set[str]] = [
-    {"model", "errors", "processes", "outcome"},
+    {"model", "errors", "processes", "disk", "outcome"},
     {"stats", "decide", "legacy", "sources", "host", "lease", "config", "root", "artefacts", "glance"},
     {"measure", "plan", "ledger", "report", "checks", "simulate", "verify", "advice"},
     {"round", "exchange"},

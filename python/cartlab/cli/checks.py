@@ -10,6 +10,7 @@ import argparse
 from dataclasses import dataclass
 
 from cartlab.cli.context import Context
+from cartlab.cli.options import declare_lease_wait
 from cartlab.outcome import Outcome
 
 
@@ -20,6 +21,7 @@ class Request:
     quick: bool = False
     dry_run: bool = False
     recorded: bool = True
+    lease_wait: float | None = None
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -30,10 +32,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--surface", default="auto", metavar="S", help="a [surfaces.S] of autoresearch.toml, or auto"
     )
+    declare_lease_wait(parser)
 
 
 def translate(space: argparse.Namespace) -> Request:
-    return Request(space.ref, space.surface, space.quick, space.dry_run, not space.no_record)
+    return Request(
+        space.ref, space.surface, space.quick, space.dry_run, not space.no_record, space.lease_wait
+    )
 
 
 def run(context: Context, request: Request) -> Outcome:
@@ -49,4 +54,5 @@ def run(context: Context, request: Request) -> Outcome:
         context.talk,
         dry_run=request.dry_run,
         recorded=request.recorded,
+        lease_wait=request.lease_wait,
     )

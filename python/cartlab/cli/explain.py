@@ -31,7 +31,7 @@ def run(context: Context, request: Request) -> Outcome:
     from cartlab.pipeline.answer import side, verdict_text
 
     root = context.root.path
-    attempts = Ledger.open(root).attempts()
+    attempts = Ledger.open(root, mend=False).attempts()
     hits = [name for name in attempts if request.id in name]
     if len(hits) != 1:
         raise BadInput(

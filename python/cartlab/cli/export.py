@@ -39,7 +39,7 @@ def run(context: Context, request: Request) -> Outcome:
     out.report.inputs = ["events.jsonl"]
     if target.exists():
         raise BadInput(f"expected a new file, found that {request.file} exists", "name another one")
-    events = Ledger.open(root).events()
+    events = Ledger.open(root, mend=False).events()
     if request.dry_run:
         out.status, out.text = "planned", [f"would export {len(events)} events"]
         return out

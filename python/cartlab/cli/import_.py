@@ -9,6 +9,7 @@ from pathlib import Path
 from cartlab.cli.context import Context
 from cartlab.errors import BadInput
 from cartlab.outcome import Outcome
+from cartlab.root import make_folder
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def run(context: Context, request: Request) -> Outcome:
         found = read_export(data)
         out.status, out.text = "planned", [f"would import from {len(found.events)} events"]
         return out
-    root.mkdir(parents=True, exist_ok=True)
+    make_folder(root)
     ledger = Ledger.open(root, round_part=round_part)
     ledger.init()
     taken = import_export(ledger, data)

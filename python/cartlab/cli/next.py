@@ -76,7 +76,7 @@ def proposals(context: Context) -> list[Action]:
     from cartlab.ledger.store import utc_now
     from cartlab.round import NextFacts, fold, next_actions
 
-    ledger = Ledger.open(context.root.path)
+    ledger = Ledger.open(context.root.path, mend=False)
     lab, repo = context.lab, context.repo
     head = lab.resolve(repo, "HEAD")
     found = fold(ledger.events())

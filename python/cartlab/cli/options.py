@@ -99,6 +99,16 @@ def two_refs(command: str, refs: list[str]) -> tuple[str, str]:
     return refs[0], refs[1]
 
 
+def declare_lease_wait(group: argparse._ActionsContainer) -> None:
+    """The flag of whatever builds, checks or measures."""
+    group.add_argument(
+        "--lease-wait",
+        type=_not_negative,
+        metavar="SECONDS",
+        help="wait at most this long for another controller (default 3600)",
+    )
+
+
 def declare_runner(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the measurement (also accepted after --)")
     group.add_argument("--rom-path", metavar="FILE", help="measure this cartridge")
@@ -118,9 +128,7 @@ def declare_runner(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--policy", choices=POLICIES, default="anytime", help="legacy: the predecessor's, to compare"
     )
-    group.add_argument(
-        "--lease-wait", type=_not_negative, metavar="SECONDS", help="wait for another controller"
-    )
+    declare_lease_wait(group)
     group.add_argument(
         "--force-busy", action="store_true", help="waive the contention rule for this run (--approve)"
     )

@@ -37,7 +37,7 @@ def run(context: Context, request: Request) -> Outcome:
     from cartlab.sources import branch, changed, dirty, resolve
 
     repo, root = context.repo, context.root.path
-    ledger = Ledger.open(root)
+    ledger = Ledger.open(root, mend=False)
     events = ledger.events()
     found, head = fold(events), resolve(repo, "HEAD")
     checks = tuple(

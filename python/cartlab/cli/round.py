@@ -12,6 +12,7 @@ from cartlab.cli.options import declare_runner, runner
 from cartlab.errors import UsageError
 from cartlab.outcome import Outcome
 from cartlab.pipeline.request import Runner
+from cartlab.root import make_folder
 
 VERBS = ("open", "show", "confirm", "resume", "abandon")
 
@@ -77,9 +78,10 @@ def run(context: Context, request: Request) -> Outcome:
     from cartlab.pipeline.run import open_ledger
 
     root = context.root.path
-    if request.verb != "show" and not request.dry_run:
-        root.mkdir(parents=True, exist_ok=True)
-    ledger = open_ledger(root, context.talk) if root.is_dir() else None
+    writes = request.verb != "show" and not request.dry_run
+    if writes:
+        make_folder(root)
+    ledger = open_ledger(root, context.talk, mend=writes) if root.is_dir() else None
     if request.verb == "confirm" and ledger is not None:
         return confirming.confirm(
             request.cand,

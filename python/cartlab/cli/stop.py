@@ -33,7 +33,8 @@ def run(context: Context, request: Request) -> Outcome:
     out.ledger = str(root / "events.jsonl")
     out.report.phase, out.report.decision = "pause", "pause"
     out.report.next = context.line("round resume --reason TEXT")
-    ledger = Ledger.open(root, round_part=round_part) if root.is_dir() else None
+    writes = not request.dry_run
+    ledger = Ledger.open(root, mend=writes, round_part=round_part) if root.is_dir() else None
     found = active(ledger) if ledger is not None else None
     if ledger is None or found is None:
         out.text = ["no round is open: there is nothing to pause"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from cartlab.cli.context import Context
 from cartlab.errors import UsageError
 from cartlab.outcome import Outcome
+from cartlab.root import make_folder
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def append(context: Context, request: Request, file: str, kind: str) -> Outcome:
     if request.dry_run:
         out.status, out.text = "planned", [f"would append to {root / file}"]
         return out
-    root.mkdir(parents=True, exist_ok=True)
+    make_folder(root)
     ledger = Ledger.open(root, round_part=round_part)
     ledger.init()
     event = ledger.note(file, request.text, kind=kind)

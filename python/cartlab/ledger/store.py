@@ -19,11 +19,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from cartlab.disk import Disk, append_bytes, current, replace_bytes
 from cartlab.errors import BadRoot, DamagedLedger
 from cartlab.ledger.attempts import Attempt, attempts_of, blocks_of, floor_of, verdict_of
 from cartlab.ledger.chain import Event, Tip, encode, read
 from cartlab.ledger.current import current_of
-from cartlab.ledger.disk import Disk, append_bytes, replace_bytes
 from cartlab.ledger.rows import results_tsv
 from cartlab.model import Block, Json, PairKey
 
@@ -66,22 +66,25 @@ class Ledger:
         root: str | Path,
         repair: bool = False,
         *,
+        mend: bool = True,
         disk: Disk | None = None,
         now: Callable[[], str] = utc_now,
         round_part: Callable[[Sequence[Event]], Json] | None = None,
     ) -> Ledger:
         """Open the ledger of an existing folder, verify the chain, and cut off a torn last line.
 
-        repair: set aside a damaged line and all after it, instead of raising DamagedLedger. round_part:
-        events -> the round's keys of current.json. disk, now: the tests' hands on the writes and the clock.
+        mend: False for who only reads (a dry run, an export): a torn last line is reported and left, and no
+        file is made. repair: set aside a damaged line and all after it, instead of raising DamagedLedger.
+        round_part: events -> the round's keys of current.json. disk, now: the tests' hands on the writes and
+        the clock.
         """
         folder = Path(root)
         if not folder.is_dir():
             raise BadRoot(
                 f"expected a state folder, found nothing at {folder}", "run `autoresearch.py init` first"
             )
-        ledger = cls(folder, disk or Disk(), now, round_part)
-        ledger._check(repair)
+        ledger = cls(folder, disk or current(), now, round_part)
+        ledger._check(repair, mend)
         return ledger
 
     # --- reading ---------------------------------------------------------------------------------
@@ -163,21 +166,24 @@ class Ledger:
         with self._lock():
             self._catch_up()
             part = self._round_part(self._events) if self._round_part else None
-            current = json.dumps(current_of(self._events, part), indent=2, ensure_ascii=False) + "\n"
+            view = json.dumps(current_of(self._events, part), indent=2, ensure_ascii=False) + "\n"
             with self._refusals():
+                # Who died between writing and renaming left these; nobody else writes under this lock.
+                for left in self.root.glob(".*.new"):
+                    self._disk.remove(left)
                 replace_bytes(self._disk, self.root / "results.tsv", results_tsv(self._events).encode())
-                replace_bytes(self._disk, self.root / "current.json", current.encode())
+                replace_bytes(self._disk, self.root / "current.json", view.encode())
 
     projections = project
 
     def init(self) -> list[str]:
         """Make whatever the root lacks; returns the names made. Existing files keep their bytes."""
         made = []
-        for name in FOLDERS:
-            if not (self.root / name).is_dir():
-                (self.root / name).mkdir(parents=True)
-                made.append(name + "/")
-        with self._lock():
+        with self._lock(), self._refusals():
+            for name in FOLDERS:
+                if not (self.root / name).is_dir():
+                    self._disk.make_folder(self.root / name)
+                    made.append(name + "/")
             for name in (EVENTS, *TEXTS):
                 if not (self.root / name).exists():
                     append_bytes(self._disk, self.root / name, b"")
@@ -194,14 +200,15 @@ class Ledger:
         dies.
         """
         folder = self.root / "tmp"
-        folder.mkdir(exist_ok=True)
         path = folder / f"{attempt}.running"
-        fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        with self._refusals():
+            self._disk.make_folder(folder)
+            fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
             yield
         finally:
-            path.unlink(missing_ok=True)
+            self._disk.remove(path)
             os.close(fd)
 
     def abandoned(self) -> list[Attempt]:
@@ -265,10 +272,10 @@ class Ledger:
 
     def _open_lock(self, shared: bool) -> int | None:
         try:
-            return os.open(self.root / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+            return os.open(self.root / LOCK, os.O_RDONLY if shared else os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
-            # A root that can only be read can still be read: nobody writes there.
-            if shared and error.errno in (errno.EACCES, errno.EROFS):
+            # Where no lock was ever made, or nobody may write, nobody writes; reading makes no file.
+            if shared and error.errno in (errno.EACCES, errno.EROFS, errno.ENOENT):
                 return None
             raise BadRoot(
                 f"expected a writable state folder at {self.root}, found: {error.strerror}"
@@ -303,7 +310,7 @@ class Ledger:
             self._cut(found.torn)
         return found.torn
 
-    def _check(self, repair: bool) -> None:
+    def _check(self, repair: bool, mend: bool) -> None:
         """The first reading: whole chain, torn tail, and with `repair` the damage."""
         try:
             with self._lock(shared=True):
@@ -313,9 +320,15 @@ class Ledger:
                 raise
             self._set_aside(error)
             return
-        if torn:
+        if torn and mend:
             with self._lock():
                 self._catch_up()
+        elif torn:
+            line = self._tip.lines + 1
+            self.reports.append(
+                f"{EVENTS} line {line}: a torn last line of {len(torn)} bytes; the next command that records "
+                "something cuts it off"
+            )
 
     def _cut(self, torn: bytes) -> None:
         """Cut off a torn last line and record that; under the exclusive lock."""

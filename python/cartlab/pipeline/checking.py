@@ -99,6 +99,7 @@ def check(
     *,
     dry_run: bool,
     recorded: bool,
+    lease_wait: float | None = None,
 ) -> Outcome:
     """The `checks` command: the working tree as it lies there, or a revision in a clean checkout."""
     config = lab.load_config(repo)
@@ -120,10 +121,12 @@ def check(
     make_folder(root)
     ledger = Ledger.open(root, round_part=round_part)
     ledger.init()
-    build = lab.build(config, ref, root, progress=voice.progress) if ref else None
-    found = lab.run_checks(
-        config, surfaces, quick=quick, root=root, ref=ref, build=build, progress=voice.progress
-    )
+    # A build or a test suite beside a measurement disturbs it.
+    with lab.lease(lease_wait, voice.progress):
+        build = lab.build(config, ref, root, progress=voice.progress) if ref else None
+        found = lab.run_checks(
+            config, surfaces, quick=quick, root=root, ref=ref, build=build, progress=voice.progress
+        )
     stale = learning.stale_source(config, repo) if ref is None and not quick else None
     keep = recorded and found.tree is not None and stale is None
     if keep:

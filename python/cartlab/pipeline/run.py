@@ -16,7 +16,7 @@ from typing import Any
 
 from cartlab.ledger import Attempt as Past
 from cartlab.ledger import Ledger
-from cartlab.model import Build, Ref, Verdict
+from cartlab.model import Build, Plan, Ref, Verdict, Workload
 from cartlab.outcome import Outcome
 from cartlab.pipeline import answer, planning, rounds
 from cartlab.pipeline.attempt import Attempt
@@ -40,10 +40,8 @@ def run(request: Request, lab: Lab, repo: Path, root: Path, voice: Voice) -> Out
     voice.say(source)
     base, cand = lab.resolve(repo, request.base), lab.resolve(repo, request.cand)
     say_dirty(lab.dirty(repo), voice)
-    past = open_ledger(root, voice) if root.is_dir() else None
-    plan = planning.freeze(request, lab, repo, base, cand, workload, past)
-    if request.pool or request.tier == "calibrate":
-        plan = rounds.bind(plan, past)
+    past = open_ledger(root, voice, mend=not request.dry_run) if root.is_dir() else None
+    plan = planned(request, lab, repo, base, cand, workload, past)
     for warning in plan.warnings:
         voice.warn(f"warning: {warning}")
     if request.dry_run:
@@ -54,17 +52,42 @@ def run(request: Request, lab: Lab, repo: Path, root: Path, voice: Voice) -> Out
     past.init()
     for closed in past.close_abandoned():
         voice.warn(f"attempt {closed} was killed before it ended: closed, its blocks are kept")
-    if request.pool and not request.again and not request.equal_only:
-        known = past.verdict_of(plan.pair, plan.tier, plan.policy_hash)
-        if known is not None:
-            past.project()
-            return remembered(*known, base, cand, root)
-    return Attempt(plan, request, lab, config, repo, root, past, voice, began).carry_out()
+    if (known := known_verdict(request, plan, past)) is not None:
+        past.project()
+        return remembered(*known, base, cand, root)
+    seen = past.tip
+    # Held over builds and checks too: they would disturb whoever measures, and nobody can measure this pair
+    # between this plan and its blocks.
+    with lab.lease(request.runner.lease_wait, voice.progress):
+        past.events()
+        if past.tip != seen:
+            # Others had their turn meanwhile: the floor, the round and what is known of the pair may be new.
+            plan = planned(request, lab, repo, base, cand, workload, past)
+            if (known := known_verdict(request, plan, past)) is not None:
+                return remembered(*known, base, cand, root)
+        return Attempt(plan, request, lab, config, repo, root, past, voice, began).carry_out()
 
 
-def open_ledger(root: Path, voice: Voice) -> Ledger:
-    """The ledger, and a line about what opening it repaired."""
-    ledger = Ledger.open(root, round_part=round_part)
+def planned(
+    request: Request, lab: Lab, repo: Path, base: Ref, cand: Ref, workload: Workload, past: Ledger | None
+) -> Plan:
+    """The frozen plan from what the ledger says now, bound to the open round; NotLegalNow where that forbids
+    it.
+    """
+    plan = planning.freeze(request, lab, repo, base, cand, workload, past)
+    return rounds.bind(plan, past) if request.pool or request.tier == "calibrate" else plan
+
+
+def known_verdict(request: Request, plan: Plan, past: Ledger) -> tuple[Past, Mapping[str, Any]] | None:
+    """The recorded verdict that answers for this plan, None where something is to be measured."""
+    if not request.pool or request.again or request.equal_only:
+        return None
+    return past.verdict_of(plan.pair, plan.tier, plan.policy_hash)
+
+
+def open_ledger(root: Path, voice: Voice, mend: bool = True) -> Ledger:
+    """The ledger, and a line about a torn end: cut off with `mend`, else left."""
+    ledger = Ledger.open(root, mend=mend, round_part=round_part)
     for report in ledger.reports:
         voice.warn(report)
     return ledger

@@ -7,7 +7,7 @@ from pathlib import Path
 import fake_project
 import pytest
 
-from cartlab import checks, config, sources
+from cartlab import checks, config, lease, sources
 from cartlab.errors import UsageError
 
 SURFACES = """
@@ -55,6 +55,17 @@ def test_a_refs_checks_see_its_built_package(project: fake_project.Project, tmp_
     surfaces = checks.choose(settings, "tests")
     done = checks.run(settings, surfaces, quick=True, root=tmp_path / "root", ref=ref, build=build)
     assert done.checks[1].tail.count("libengine.so") == 2
+
+
+def test_a_controller_among_the_checks_does_not_wait_for_the_one_that_runs_them(
+    project: fake_project.Project, tmp_path: Path
+) -> None:
+    nested = "$CARTLAB_PYTHON -c 'from cartlab import lease; lease.hold(0).__enter__()'"
+    text = SURFACES.replace("exit 3", nested)
+    settings = config.parse(fake_project.CONFIG + text, project.path / config.FILE)
+    with lease.hold(0):
+        done = checks.run(settings, checks.choose(settings, "tests"), quick=False, root=tmp_path / "root")
+    assert done.passed, done.failures
 
 
 def test_every_command_runs_and_a_failure_is_told_with_its_output(

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_bench import Bench, make_bench
@@ -20,11 +21,12 @@ from cartlab.artefacts import AGGREGATE_SCHEMA
 from cartlab.errors import BadRef, ComplianceFailed, NotLegalNow, UsageError
 from cartlab.ledger import Ledger
 from cartlab.model import Plan, Validity, Verdict
-from cartlab.pipeline.checking import recorded_pass
+from cartlab.pipeline.checking import check, recorded_pass
 from cartlab.pipeline.importing import read_aggregate, take_in
 from cartlab.pipeline.lab import Lab, no_lease
 from cartlab.pipeline.request import Request, Runner
 from cartlab.pipeline.run import run
+from cartlab.verify import verify_root
 
 LIMITED = """
 import resource, runpy, sys
@@ -62,22 +64,78 @@ class Silent:
     def progress(self, line: str) -> None: ...
 
 
-def test_a_run_that_waited_while_its_pair_was_measured_does_not_bet_without_those_blocks(
-    bench: Bench,
-) -> None:
-    asked = Request(command="screen", tier="screen", base="HEAD~1", cand="HEAD")
+ASKED = Request(command="screen", tier="screen", base="HEAD~1", cand="HEAD")
+
+
+def test_a_run_that_waited_while_its_pair_was_measured_goes_on_from_those_blocks(bench: Bench) -> None:
     place = (bench.project.path, bench.root, Silent())
 
     @contextlib.contextmanager
     def taken_meanwhile(*_: object) -> Iterator[None]:
-        run(replace(asked, runner=Runner(max_blocks=2)), small_lab_alone(), *place)
+        run(replace(ASKED, runner=Runner(max_blocks=2)), small_lab_alone(), *place)
         yield
 
+    out = run(ASKED, replace(small_lab_alone(), lease=taken_meanwhile), *place)
+    assert out.blocks == {"used": 6, "dropped": 0, "pooled": 2}
+    assert verify_root(bench.root).holds
+
+
+def test_a_run_that_waited_while_its_pair_was_decided_answers_from_the_ledger(bench: Bench) -> None:
+    place = (bench.project.path, bench.root, Silent())
+    first = []
+
+    @contextlib.contextmanager
+    def taken_meanwhile(*_: object) -> Iterator[None]:
+        first.append(run(ASKED, small_lab_alone(), *place))
+        yield
+
+    out = run(ASKED, replace(small_lab_alone(), lease=taken_meanwhile), *place)
+    assert (out.attempt_id, out.details["remembered"]) == (first[0].attempt_id, True)
+
+
+def test_a_run_whose_pair_is_measured_beside_it_does_not_bet_without_those_blocks(bench: Bench) -> None:
+    place = (bench.project.path, bench.root, Silent())
+
+    def disturbed(*words: object) -> object:
+        run(replace(ASKED, runner=Runner(max_blocks=2)), small_lab_alone(), *place)
+        return small_lab_alone().verify_equal(*words)
+
     with pytest.raises(NotLegalNow):
-        run(asked, replace(small_lab_alone(), lease=taken_meanwhile), *place)
+        run(ASKED, replace(small_lab_alone(), verify_equal=disturbed), *place)
     ended = [event["body"]["status"] for event in bench.events() if event["type"] == "attempt_finished"]
     assert ended[-1] == "interrupted" and len(ended) == 2
-    assert run(asked, small_lab_alone(), *place).blocks["pooled"] == 2
+    assert run(ASKED, small_lab_alone(), *place).blocks["pooled"] == 2
+
+
+@pytest.mark.parametrize("tier", ["screen", "accept"])
+def test_builds_checks_and_blocks_all_happen_under_one_lease(bench: Bench, tier: str) -> None:
+    held: list[bool] = []
+    done: dict[str, list[bool]] = {}
+
+    @contextlib.contextmanager
+    def only_one(*_: object) -> Iterator[None]:
+        assert not held
+        held.append(True)
+        yield
+        held.clear()
+
+    def noting(name: str) -> Any:
+        real = getattr(small_lab(), name)
+
+        def noted(*words: Any, **more: Any) -> Any:
+            done.setdefault(name, []).append(bool(held))
+            return real(*words, **more)
+
+        return noted
+
+    names = ("build", "verify_equal", "run_checks", "run_block", "instructions")
+    lab = replace(small_lab(), lease=only_one, **{name: noting(name) for name in names})
+    place = (bench.project.path, bench.root, Silent())
+    run(replace(ASKED, command=tier, tier=tier, runner=Runner(max_blocks=2)), lab, *place)
+    check("HEAD", "auto", True, lab, *place, dry_run=False, recorded=True)
+    expected = set(names) - ({"instructions"} if tier == "screen" else set())
+    assert set(done) == expected and all(all(seen) for seen in done.values()), done
+    assert not held
 
 
 def small_lab_alone() -> Lab:
@@ -205,6 +263,7 @@ def test_damage_is_refused_by_its_line_until_it_is_set_aside(bench: Bench) -> No
     refused = bench.run("status", "--json")
     assert refused.code == 22 and "line 2" in refused.json["reasons"][0]
     assert refused.json["report"]["next"] == "scripts/autoresearch.py init --repair"
+    assert bench.run("next").code == 22
     repaired = bench.run("init", "--repair")
     (aside,) = bench.root.glob("events.jsonl.damaged-*")
     assert repaired.code == 0 and aside.name in repaired.err and aside.read_bytes() == b"\n".join(lines[1:])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -79,3 +81,67 @@ def test_the_lease_is_in_the_systems_temporary_folder_whatever_the_users_one_is(
     monkeypatch.delenv(lease.VARIABLE)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert tmp_path not in lease.path().parents
+
+
+WAITER = """
+import sys
+from cartlab import lease
+print("waits", flush=True)
+with lease.hold(60):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def waiter(queued: int) -> subprocess.Popen[str]:
+    """Another process that waits for the lease; returns once its place is the `queued`-th of the queue."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAITER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None and process.stdout.readline() == "waits\n"
+    deadline = time.monotonic() + 30
+    while len(places()) < queued:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return process
+
+
+def places() -> list[Path]:
+    return sorted(lease.path().parent.glob(f"{lease.QUEUE}*"))
+
+
+def test_the_queue_is_first_come_first_served_and_forgets_the_dead() -> None:
+    holder = other_holder()
+    first, dead, second = waiter(1), waiter(2), waiter(3)
+    dead.kill()
+    dead.wait(10)
+    with pytest.raises(LeaseTimeout), lease.hold(0.3):
+        raise AssertionError("overtook the queue")
+    for leaves, comes in ((holder, first), (first, second)):
+        assert leaves.stdin is not None and comes.stdout is not None
+        leaves.communicate("")
+        assert comes.stdout.readline() == "held\n"
+    second.communicate("")
+    with lease.hold(0.0):
+        assert places() == []
+
+
+def test_who_comes_while_others_wait_does_not_overtake_them_when_the_lease_is_free() -> None:
+    holder = other_holder()
+    first = waiter(1)
+    first.send_signal(signal.SIGSTOP)
+    holder.communicate("")
+    with pytest.raises(LeaseTimeout), lease.hold(0.5):
+        raise AssertionError("overtook the queue")
+    first.send_signal(signal.SIGCONT)
+    first.communicate("")
+
+
+def test_waiting_is_told_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "TOLD_EVERY_S", 0.25)
+    process = other_holder()
+    told: list[str] = []
+    with pytest.raises(LeaseTimeout), lease.hold(1.0, told.append):
+        raise AssertionError("two controllers hold the lease")
+    process.communicate("")
+    assert len(told) >= 2 and "of at most 1 s" in told[-1]

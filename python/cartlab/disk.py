@@ -1,8 +1,9 @@
-"""Every byte that the ledger writes goes through this class, so that a test can stop the world at each point.
+"""Every byte and folder of a state root's records goes through this class, so that a test can stop the world
+at each point.
 
-The order of calls is the crash contract: an event is one write and one fsync; a projection is written
-beside its place, fsynced, renamed over it, and the folder fsynced. Nothing else in the ledger package opens
-a file for writing.
+The order of calls is the crash contract: an event is one write and one fsync; a view or an artefact is
+written beside its place, fsynced, renamed over it, and the folder fsynced. The ledger, the run folders and
+the root itself write in no other way; builds, which can be made again, have their own stamp.
 """
 
 from __future__ import annotations
@@ -30,6 +31,14 @@ class Disk:
         """Rename over the target, atomically."""
         source.replace(target)
 
+    def make_folder(self, folder: Path) -> None:
+        """Make the folder and those above it where they are missing."""
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def remove(self, path: Path) -> None:
+        """Remove the file if it is there."""
+        path.unlink(missing_ok=True)
+
     def sync_folder(self, folder: Path) -> None:
         """Wait until the folder's entries are stored."""
         fd = os.open(folder, os.O_RDONLY)
@@ -37,6 +46,20 @@ class Disk:
             os.fsync(fd)
         finally:
             os.close(fd)
+
+
+_in_use = Disk()
+
+
+def current() -> Disk:
+    """The disk that is written to where none is handed in."""
+    return _in_use
+
+
+def use(disk: Disk) -> None:
+    """Write to another one from now on: for tests that die or fail at a chosen call."""
+    global _in_use
+    _in_use = disk
 
 
 def append_bytes(disk: Disk, path: Path, data: bytes) -> None:
@@ -73,6 +96,6 @@ def replace_bytes(disk: Disk, path: Path, data: bytes) -> None:
             os.close(fd)
         disk.replace(beside, path)
     except OSError:
-        beside.unlink(missing_ok=True)
+        disk.remove(beside)
         raise
     disk.sync_folder(path.parent)

@@ -158,6 +158,13 @@ ROWS: tuple[Row, ...] = (
         "what this machine does to measurements, and what can be done about it",
         ("doctor", "doctor --json"),
     ),
+    Row(
+        "simulate",
+        "simulate",
+        "orient",
+        "how often the rules err, on simulated machines, beside the predecessor's",
+        ("simulate", "simulate --trials 500 --machine shared --json"),
+    ),
     Row("stop", "stop", "pause", "pause the open round because you ask for it", ('stop --reason "enough"',)),
 )
 

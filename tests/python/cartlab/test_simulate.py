@@ -11,7 +11,7 @@ import pytest
 
 from cartlab import legacy, simulate, stats
 from cartlab.decide import decide
-from cartlab.model import TIERS, Validity
+from cartlab.model import TIERS, Policy, Validity
 from cartlab.simulate import MACHINES, Noise, accept_run, accept_twin, block_values, rates, records
 
 TRIALS = 2000
@@ -39,6 +39,28 @@ def test_the_twin_over_all_trials_ends_each_run_as_decide_does(noise: Noise, rat
 
 
 @each_machine
+def test_the_twin_continues_an_undecided_run_as_a_rerun_does(noise: Noise) -> None:
+    y, coin = draw(noise, 1.02, 4, blocks=144)
+    runs = [records(list(y[t]), list(coin[t])) for t in range(4)]
+    twin = accept_twin(np.array([[block.y for block in run] for run in runs]))
+    for run, other in zip(runs, twin, strict=True):
+        real = accept_run(run)
+        assert (real.status, real.blocks) == (other.status, other.blocks)
+
+
+@each_machine
+def test_the_twin_of_screen_says_what_decide_says(noise: Noise) -> None:
+    y, coin = draw(noise, 1.008, 40, blocks=18)
+    said = simulate.screened_once(y)
+    assert said.any() and not said.all()
+    for t in range(40):
+        blocks = records(list(y[t]), list(coin[t]))
+        for k in range(3):
+            verdict = decide("screen", stats.evidence(blocks[: 6 * (k + 1)]), Validity(), True)
+            assert said[t, k] == (verdict.status == "triage_promote")
+
+
+@each_machine
 def test_records_hold_the_values_that_were_drawn(noise: Noise) -> None:
     y, coin = draw(noise, 1.03, 1)
     for block, value in zip(records(list(y[0]), list(coin[0])), y[0], strict=True):
@@ -47,10 +69,44 @@ def test_records_hold_the_values_that_were_drawn(noise: Noise) -> None:
 
 
 @each_machine
-def test_a_candidate_that_changes_nothing_is_kept_at_most_once_in_a_hundred(noise: Noise) -> None:
-    found = rates(noise, 1.0, TRIALS, SEED)
-    assert found.kept <= 0.01
-    assert found.completed == 0.0
+def test_every_promised_rate_holds(noise: Noise) -> None:
+    """The rates of the contract, one row each; a row without a target is shown and not held."""
+    found = simulate.promises_on(noise, TRIALS, SEED)
+    assert not [row for row in found if not row.holds]
+    held = {row.what for row in found if (row.at_least, row.at_most) != (None, None)}
+    assert held == {
+        "A/A kept",
+        "A/A kept in any of 10 runs",
+        "A/A promoted by one screen",
+        "+3 % kept within 48 blocks",
+        "round complete at A/A",
+        "round complete at +7 %",
+        "round complete at +12 %",
+        "confirm run alone at +10 %",
+        "lower bound too high at any block",
+        "upper bound too low at any block",
+        "left of a 1 % position effect",
+    }
+
+
+def test_a_missed_rate_is_seen() -> None:
+    row = simulate.Promise("quiet", "kept", 0.02, None, 0.01, None)
+    assert not row.holds and not row._replace(found=0.9, at_least=0.95, at_most=None).holds
+    assert list(simulate.promise_lines([row]))[1].endswith("MISSED")
+    # A policy with a laxer alpha misses: the rates come from the rules, not from the table.
+    lax = Policy(alpha=0.5)
+    y, _ = draw(MACHINES[1], 1.0, 400)
+    assert simulate.ever_wrong(y, 1.0, policy=lax) > 0.05
+    assert rates(MACHINES[1], 1.01, 400, SEED, policy=lax).kept > 0.05
+
+
+@each_machine
+def test_at_exactly_the_target_a_round_completes_one_time_in_four(noise: Noise) -> None:
+    """Two runs must both estimate at least the target, and each does half the time."""
+    found = rates(noise, 1.10, TRIALS, SEED)
+    assert 0.2 <= found.completed <= 0.3
+    assert 0.45 <= found.confirm_alone <= 0.55
+    assert found.completed <= found.confirm_alone
 
 
 @each_machine
@@ -59,22 +115,10 @@ def test_a_gain_of_exactly_the_guard_is_kept_at_most_once_in_a_hundred(noise: No
 
 
 @each_machine
-def test_three_percent_are_found_within_48_blocks(noise: Noise) -> None:
-    target = {"quiet": 0.98, "workstation": 0.98, "shared": 0.80}[noise.name]
-    assert rates(noise, 1.03, TRIALS, SEED).kept >= target
-
-
-@each_machine
 def test_three_percent_slower_is_never_kept_and_mostly_discarded(noise: Noise) -> None:
     found = rates(noise, 0.97, TRIALS, SEED)
     assert found.kept <= 0.001
     assert found.discarded >= 0.98
-
-
-@each_machine
-def test_a_round_completes_at_twelve_percent_and_not_at_seven(noise: Noise) -> None:
-    assert rates(noise, 1.07, TRIALS, SEED).completed <= 0.01
-    assert rates(noise, 1.12, TRIALS, SEED).completed >= 0.95
 
 
 @each_machine
@@ -105,28 +149,10 @@ def test_the_bounds_of_whole_runs_cover_the_truth_at_every_block(noise: Noise) -
     assert wrong <= 3
 
 
-@each_machine
-def test_a_position_effect_of_one_percent_leaves_nothing_in_the_estimate(noise: Noise) -> None:
-    y, _ = draw(noise._replace(position=0.01), 1.03, 400)
-    estimates = np.array([math.exp(stats.hodges_lehmann(list(row))) for row in y])
-    assert abs(estimates.mean() - 1.03) < 0.0005
-
-
 def test_an_odd_number_of_slices_in_one_order_would_leave_the_position_effect() -> None:
-    """The test above can fail: role 1 always first, as the predecessor ran its halves, and no coin."""
+    """So that promise can be missed: role 1 always first, as the predecessor ran its halves, and no coin."""
     first = -math.log1p(0.01) + np.random.default_rng(1).normal(0.0, 0.003, (48, 51))
     assert abs(math.exp(stats.hodges_lehmann(list(np.median(first, axis=1)))) - 1.0) > 0.005
-
-
-@each_machine
-def test_a_screen_promotes_what_changes_nothing_one_time_in_ten_at_most(noise: Noise) -> None:
-    y, coin = draw(noise, 1.0, 400, 6)
-    statuses = []
-    for t in range(400):
-        found = stats.evidence(records(list(y[t]), list(coin[t])))
-        statuses.append(decide("screen", found, Validity(), True).status)
-    assert statuses.count("triage_promote") <= 40
-    assert set(statuses) <= {"triage_promote", "triage_discard", "inconclusive"}
 
 
 @each_machine
@@ -159,7 +185,7 @@ def test_a_position_effect_of_one_percent_blinds_the_predecessor() -> None:
 @pytest.mark.parametrize(("tier", "pairs"), [("accept", 3), ("accept-stack", 7)])
 def test_the_simulated_legacy_interval_is_what_its_bootstrap_gives(tier: str, pairs: int) -> None:
     row = simulate.legacy_ratios(MACHINES[2], 1.05, 1, pairs, np.random.default_rng(5))[0].tolist()
-    assert simulate._legacy_interval(row) == legacy.bootstrap_interval(row)
+    assert simulate.legacy_interval(row) == legacy.bootstrap_interval(row)
 
 
 def test_the_same_seed_gives_the_same_table_and_the_table_is_text() -> None:

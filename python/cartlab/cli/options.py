@@ -103,7 +103,7 @@ def declare_lease_wait(group: argparse._ActionsContainer) -> None:
     """The flag of whatever builds, checks or measures."""
     group.add_argument(
         "--lease-wait",
-        type=_not_negative,
+        type=not_negative,
         metavar="SECONDS",
         help="wait at most this long for another controller (default 3600)",
     )
@@ -188,7 +188,8 @@ def _positive(text: str) -> float:
     return value
 
 
-def _not_negative(text: str) -> float:
+def not_negative(text: str) -> float:
+    """An argument's number of at least 0."""
     value = _number(text)
     if value < 0:
         raise argparse.ArgumentTypeError(f"expected a number of at least 0, found {text!r}")

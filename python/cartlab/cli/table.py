@@ -119,6 +119,17 @@ ROWS: tuple[Row, ...] = (
         ),
     ),
     Row(
+        "publish",
+        "publish",
+        "record",
+        "fast-forward the current branch to an accepted candidate; nothing else ever moves a branch",
+        (
+            'publish --approve "proven and reviewed"',
+            'publish topic --approve "reviewed"',
+            "publish --dry-run",
+        ),
+    ),
+    Row(
         "note", "note", "record", "append a lesson to scratchpad.md, stamped", ('note "the split costs 3 %"',)
     ),
     Row("idea", "idea", "record", "append an idea to ideas.md, stamped", ('idea "cache the tile rows"',)),
@@ -164,6 +175,13 @@ ROWS: tuple[Row, ...] = (
         "orient",
         "how often the rules err, on simulated machines, beside the predecessor's",
         ("simulate", "simulate --trials 500 --machine shared --json"),
+    ),
+    Row(
+        "gc",
+        "gc",
+        "orient",
+        "free builds and compilers' folders that can be made again; never a result",
+        ("gc --dry-run", "gc --older-than 3 --keep 4", "gc --max-size 2G"),
     ),
     Row("stop", "stop", "pause", "pause the open round because you ask for it", ('stop --reason "enough"',)),
 )

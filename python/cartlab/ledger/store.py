@@ -134,6 +134,13 @@ class Ledger:
             self._catch_up()
             return self._append(*make(list(self._events)))
 
+    @contextlib.contextmanager
+    def holding(self) -> Iterator[None]:
+        """While it is held no other process appends, so no attempt starts; for what must not meet one."""
+        with self._lock():
+            self._catch_up()
+            yield
+
     def _append(self, kind: str, attempt: str | None, body: Json) -> Event:
         line, event = encode(self._tip, self._now(), kind, attempt, body)
         created = not self._path.exists()

@@ -22,7 +22,7 @@ from cartlab.artefacts import AGGREGATE_SCHEMA, RunFolder
 from cartlab.decide import decide
 from cartlab.errors import BehaviourChanged, CartlabError, NotLegalNow
 from cartlab.ledger import Ledger
-from cartlab.model import STATUSES, TIERS, Block, Build, Evidence, Plan, Validity, Verdict
+from cartlab.model import POLICY, STATUSES, TIERS, Block, Build, Evidence, Plan, Validity, Verdict
 from cartlab.outcome import Outcome
 from cartlab.pipeline import answer, rounds
 from cartlab.pipeline.checking import full_checks
@@ -252,8 +252,10 @@ class Attempt:
         most = math.ceil(self.plan.max_blocks * (1 + SPARE_SHARE))
         if self.checks == "failed" or valid >= self._wanted():
             return True
-        if len(self.blocks) >= most:
-            self.limit_stop_reason = f"{len(self.blocks) - valid} of {len(self.blocks)} blocks dropped"
+        dropped = len(self.blocks) - valid
+        # Past this share of all that may be measured no run becomes valid any more, whatever comes.
+        if len(self.blocks) >= most or dropped > POLICY.max_dropped * most:
+            self.limit_stop_reason = f"{dropped} of {len(self.blocks)} blocks dropped"
             return True
         limit = self.plan.max_seconds
         if limit is not None and self.lab.clock() - self.began >= limit:
@@ -408,7 +410,9 @@ def progress_line(plan: Plan, blocks: list[Block], verdict: Verdict) -> str:
         if found
         else ""
     )
-    return f"block {len(blocks)} of at most {plan.max_blocks}{seen}"
+    dropped = sum(not counts(block, plan.forced) for block in blocks)
+    lost = f", {dropped} dropped: the machine is busy" if dropped else ""
+    return f"block {len(blocks)}, {plan.max_blocks} at most{lost}{seen}"
 
 
 @contextlib.contextmanager

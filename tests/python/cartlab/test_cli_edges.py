@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,7 +21,7 @@ from cartlab import config, sources
 from cartlab.artefacts import AGGREGATE_SCHEMA
 from cartlab.errors import BadRef, ComplianceFailed, NotLegalNow, UsageError
 from cartlab.ledger import Ledger
-from cartlab.model import Plan, Validity, Verdict
+from cartlab.model import Block, Plan, Validity, Verdict
 from cartlab.pipeline.checking import check, recorded_pass
 from cartlab.pipeline.importing import read_aggregate, take_in
 from cartlab.pipeline.lab import Lab, no_lease
@@ -52,6 +53,21 @@ def test_a_shorter_screen_does_not_answer_for_a_whole_one(bench: Bench) -> None:
     whole = bench.run("screen", "HEAD~1", "HEAD", "--json")
     assert not whole.json["details"]["remembered"] and whole.json["attempt_id"] != short.json["attempt_id"]
     assert whole.json["blocks"]["used"] + whole.json["blocks"]["dropped"] >= 6
+
+
+def test_a_run_that_can_become_valid_no_more_ends(bench: Bench) -> None:
+    def disturbed(plan: Plan, index: int, coin: int, *_: object) -> Block:
+        return Block(
+            index, coin, "BCCB", (100, 100), (90, 90), 10, math.log(100 / 90), dropped="busy: a test"
+        )
+
+    lab = replace(small_lab_alone(), run_block=disturbed)
+    out = run(ASKED, lab, bench.project.path, bench.root, Silent())
+    assert (out.status, out.exit_code) == ("busy_invalid", 13)
+    # A screen measures eight blocks at most to have six: three lost of eight are more than 30 %.
+    assert out.blocks == {"used": 0, "dropped": 3, "pooled": 0}
+    assert "3 of 3 blocks dropped" in json.dumps(out.details)
+    assert verify_root(bench.root).holds
 
 
 class Silent:

@@ -76,6 +76,13 @@ ROWS: tuple[Row, ...] = (
         ),
     ),
     Row(
+        "plan",
+        "plan",
+        "orient",
+        "the blocks and minutes that a true effect would take on this host, tier by tier",
+        ("plan HEAD~1 HEAD", "plan --effect 1.03"),
+    ),
+    Row(
         "accept-stack",
         "accept_stack",
         "acceptance",

@@ -4,9 +4,11 @@ Contract: the targets in SPECS.md section 5. Everything is drawn from a seed and
 printed, read or timed.
 
     error_table(trials, seed)       -> rates of accept and confirm for candidates of known ratios
+    foresee(effect, residuals)      -> what a true effect takes on a machine of this noise, per tier
     promises_on(noise, trials, seed) -> each promised rate with its target, beside the predecessor's
 """
 
+from cartlab.simulate.foresight import Foresight, foresee
 from cartlab.simulate.machines import MACHINES, Noise, block_values, records
 from cartlab.simulate.predecessor import legacy_interval, legacy_kept, legacy_lottery, legacy_ratios
 from cartlab.simulate.promises import Promise, promise_lines, promises_on
@@ -16,6 +18,7 @@ from cartlab.simulate.table import TABLE_RATIOS, Rates, error_table, lines_of, r
 __all__ = [
     "MACHINES",
     "TABLE_RATIOS",
+    "Foresight",
     "Noise",
     "Outcome",
     "Promise",
@@ -26,6 +29,7 @@ __all__ = [
     "confirmed",
     "error_table",
     "ever_wrong",
+    "foresee",
     "legacy_interval",
     "legacy_kept",
     "legacy_lottery",

@@ -55,20 +55,25 @@ def reached(y: Floats, r0: float, mirrored: bool = False, policy: Policy = POLIC
     return np.asarray(out, dtype=np.bool_)
 
 
-def accept_twin(y: Floats, policy: Policy = POLICY) -> list[Outcome]:
+def accept_twin(
+    y: Floats, policy: Policy = POLICY, budget: int = TIERS["accept"].blocks, earlier: int = 0
+) -> list[Outcome]:
     """accept_run of every row of y at once, floor 1: only the four grid points that can matter are
-    followed. y: (trials, blocks), blocks a multiple of the budget of `accept`.
+    followed. y: (trials, blocks); the first `earlier` of them were there before the run, the others are a
+    multiple of its budget. Outcome.blocks counts the new ones alone.
     """
-    budget = TIERS["accept"].blocks
-    _whole_runs(y.shape[1], budget)
+    _whole_runs(y.shape[1] - earlier, budget)
     keep = reached(y, policy.margin, policy=policy)
     small = reached(y, policy.guard, policy=policy)
     # A bound below a threshold is at most the grid value before it.
     below_margin = reached(y, round(policy.margin - 0.001, 3), True, policy)
     below_guard = reached(y, round(policy.guard - 0.001, 3), True, policy)
-    last = (np.arange(y.shape[1]) + 1) % budget == 0
+    new = np.arange(y.shape[1]) + 1 - earlier
+    last = (new > 0) & (new % budget == 0)
     small_gain = small & (below_margin | last)
     ends = keep | small_gain | below_guard | (last & below_margin)
+    # What was decided by the earlier blocks ends the run before its first.
+    ends[:, : max(0, earlier - 1)] = False
     out = []
     for row in range(y.shape[0]):
         at = int(np.argmax(ends[row])) if ends[row].any() else y.shape[1] - 1
@@ -78,7 +83,7 @@ def accept_twin(y: Floats, policy: Policy = POLICY) -> list[Outcome]:
             status = "keep"
         else:
             status = "keep_small_gain" if small_gain[row, at] else "discard"
-        out.append(Outcome(status, at + 1, math.exp(hodges_lehmann(list(y[row, : at + 1])))))
+        out.append(Outcome(status, at + 1 - earlier, math.exp(hodges_lehmann(list(y[row, : at + 1])))))
     return out
 
 

@@ -44,6 +44,7 @@ LAYERS: list[set[str]] = [
         "verify",
         "advice",
         "fastforward",
+        "bisection",
         "garbage",
     },
     {"round", "exchange"},
@@ -51,7 +52,7 @@ LAYERS: list[set[str]] = [
     {"cli"},
     {"__main__"},
 ]
-PURE = ("stats", "decide", "plan", "report", "simulate")
+PURE = ("stats", "decide", "plan", "report", "simulate", "bisection")
 IMPURE = {
     "os",
     "io",

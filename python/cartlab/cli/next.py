@@ -107,8 +107,10 @@ def advice(seen: Glance | None) -> list[dict[str, Any]]:
     if seen is None:
         return [_action("init", "the root has no ledger yet", "init")]
     actions = []
-    if seen.rows:
-        last = seen.rows[-1]
+    # The runs inside a bisect name pairs of its search, none that anybody proposed.
+    proposed = [row for row in seen.rows if row.get("mode") != "bisect"]
+    if proposed:
+        last = proposed[-1]
         pair = f"{last.get('baseline_commit', '')[:12]} {last.get('commit', '')[:12]}"
         mode, status = last.get("mode", ""), last.get("status", "")
         if status in ("interrupted", "busy_invalid"):

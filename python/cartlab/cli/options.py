@@ -119,7 +119,7 @@ def declare_runner(parser: argparse.ArgumentParser) -> None:
         "--max-blocks", type=_positive_int, metavar="N", help="new blocks of this run, at most"
     )
     group.add_argument(
-        "--max-wall-clock-minutes", type=_positive, metavar="M", help="stop after the block that passes M"
+        "--max-wall-clock-minutes", type=positive, metavar="M", help="stop after the block that passes M"
     )
     group.add_argument(
         "--unit", choices=UNITS, default="block", help="block (resident workers) or process (a check)"
@@ -181,7 +181,8 @@ def _positive_int(text: str) -> int:
     return int(text)
 
 
-def _positive(text: str) -> float:
+def positive(text: str) -> float:
+    """An argument's number above 0."""
     value = _number(text)
     if value <= 0:
         raise argparse.ArgumentTypeError(f"expected a number above 0, found {text!r}")

@@ -97,6 +97,13 @@ ROWS: tuple[Row, ...] = (
         ("accept HEAD~1 HEAD", "accept v1.0 HEAD --full --json"),
     ),
     Row(
+        "bisect",
+        "bisect",
+        "diagnose",
+        "which commit between two made it slower (or faster), as sure as measurements can be",
+        ("bisect v1.0 HEAD", "bisect HEAD~16 HEAD --dry-run", "bisect v1.0 HEAD --faster --threshold 1.05"),
+    ),
+    Row(
         "calibrate",
         "calibrate",
         "orient",

@@ -32,7 +32,7 @@ class Request:
     """One measurement. `tier` is a row of model.TIERS; base and cand are refs as typed.
 
     pool: may earlier blocks of the pair take part, and may the ledger answer (run_git_ref_benchmark asks
-    for neither).
+    for neither). any_paths: protected paths may differ, for what cannot keep anything (bisect).
     """
 
     command: str
@@ -48,4 +48,5 @@ class Request:
     pool: bool = True
     mechanism: str | None = None
     falsify: str | None = None
+    any_paths: bool = False
     runner: Runner = field(default_factory=Runner)

@@ -34,6 +34,7 @@ ALWAYS = (
     "diagnose",
     "checks",
     "calibrate",
+    "bisect",
     "record",
     "round show",
     "round abandon",

@@ -19,7 +19,7 @@ from cartlab.sources.export import Exported, export
 from cartlab.sources.git import branch, dirty, top
 from cartlab.sources.layouts import VARIANTS, CannotRelink, variant
 from cartlab.sources.paths import changed, check_compliance, matches, protected_changes
-from cartlab.sources.refs import is_ancestor, resolve, resolve_pair, split_pair
+from cartlab.sources.refs import first_parents, is_ancestor, resolve, resolve_pair, split_pair
 from cartlab.sources.stamps import check, log_of
 from cartlab.sources.tools import toolchain, toolchain_id
 from cartlab.sources.worktree import tree_of_worktree
@@ -35,6 +35,7 @@ __all__ = [
     "check_compliance",
     "dirty",
     "export",
+    "first_parents",
     "is_ancestor",
     "log_of",
     "matches",

@@ -9,6 +9,7 @@ import difflib
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from cartlab.errors import BadRef, UsageError
@@ -55,6 +56,37 @@ def resolve_pair(repo: Path, texts: Sequence[str]) -> tuple[Ref, Ref]:
 def is_ancestor(repo: Path, older: str, newer: str) -> bool:
     """Is commit `older` an ancestor of, or the same as, commit `newer`?"""
     return git.ask(repo, "merge-base", "--is-ancestor", older, newer).returncode == 0
+
+
+@dataclass(frozen=True)
+class Step:
+    """One commit of a line: its id, its subject, and the paths that it changed against its first parent."""
+
+    commit: str
+    subject: str
+    paths: tuple[str, ...]
+
+
+def first_parents(repo: Path, good: Ref, bad: Ref) -> list[Step]:
+    """The commits after `good` up to `bad` along first parents, oldest first. BadRef where `good` is not on
+    that line.
+    """
+    out = git.tell(
+        repo, "log", "--no-show-signature", "--first-parent", "--diff-merges=first-parent",
+        "--name-only", "--no-renames", "-z", "--format=%x01%H%x02%P%x02%s%x02",
+        f"{good.commit}..{bad.commit}",
+    )  # fmt: skip
+    steps, parents = [], ""
+    for part in out.split(b"\x01")[1:]:
+        commit, parents, subject, names = git.shown(part).split("\x02", 3)
+        paths = tuple(name for name in names.strip("\0\n").split("\0") if name)
+        steps.append(Step(commit, subject, paths))
+    if not steps or parents.split()[:1] != [good.commit]:
+        raise BadRef(
+            f"{good.name!r} must be an earlier commit on the first-parent line of {bad.name!r}; it is not",
+            f"`git log --first-parent --oneline {bad.name}` lists that line",
+        )
+    return steps[::-1]
 
 
 def _unknown(repo: Path, text: str) -> BadRef:

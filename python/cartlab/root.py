@@ -115,7 +115,9 @@ def make_folder(root: Path) -> None:
     try:
         disk.current().make_folder(root)
     except OSError as error:
-        raise BadRoot(f"expected to make {root}, found: {error.strerror}", "name another folder") from None
+        raise BadRoot(
+            f"expected to make {root}, found: {error.strerror}", "make room, or name another folder"
+        ) from None
 
 
 def git_folder(repo: Path) -> Path:

@@ -80,7 +80,7 @@ def export(repo: Path, ref: Ref, folder: Path) -> Exported:
             f"every exported file must equal its blob; {still[0]} does not",
             "names that differ only in case need a file system that keeps them apart",
         )
-    _check_real_links(folder, entries)
+    _check_real_links(folder, list(entries))
     return Exported(
         path=folder,
         files=len(entries),
@@ -102,12 +102,12 @@ def check_links(repo: Path, entries: dict[str, Entry]) -> None:
             raise _leads_out(name, target)
 
 
-def _check_real_links(folder: Path, entries: dict[str, Entry]) -> None:
+def _check_real_links(folder: Path, names: list[str]) -> None:
     """The same on disk, where a link may lead through another link."""
     home = Path(os.path.realpath(folder))
-    for name, entry in entries.items():
-        if entry.mode == _LINK and not Path(os.path.realpath(folder / name)).is_relative_to(home):
-            target = str((folder / name).readlink())
+    for name in names:
+        target = os.path.realpath(folder / name)
+        if not Path(target).is_relative_to(home):
             shutil.rmtree(folder)
             raise _leads_out(name, target)
 

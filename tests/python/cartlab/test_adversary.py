@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import fake_project
 import pytest
+from fake_lab import instant_lab
+from ledger_runs import a_block, ref
 
-from cartlab import measure
-from cartlab.errors import BehaviourChanged, Tampered, WorkerCrashed
+from cartlab import measure, sources
+from cartlab.errors import BehaviourChanged, ComplianceFailed, Tampered, WorkerCrashed
+from cartlab.ledger import Ledger
 from cartlab.model import Build
+from cartlab.pipeline.lab import Lab
+from cartlab.pipeline.request import Request, Runner
+from cartlab.pipeline.run import run
 
 # With nothing gained the block value is near 0; a trick that halves a clock would show as ln 2 = 0.69.
 NOTHING_GAINED = 0.5
@@ -209,6 +217,119 @@ def test_a_worker_that_keeps_results_in_its_build_directory_is_tampering(
     block(project, honest, cand, 0)
     with pytest.raises(Tampered, match="changed on disk"):
         block(project, honest, cand, 1)
+
+
+def test_a_worker_that_slows_the_baselines_build_down_is_tampering(
+    project: fake_project.Project, root: Path, honest: Build
+) -> None:
+    cand = extended(
+        project,
+        root,
+        "import sys\nfrom pathlib import Path\n"
+        "here = Path(sys.path[0])\n"
+        "for other in here.parents[1].glob('*/out'):\n"
+        "    if other != here: (other / 'extension.py').write_text('import time; time.sleep(0.1)')\n",
+    )
+    block(project, honest, cand, 0)
+    with pytest.raises(Tampered, match="changed on disk"):
+        block(project, honest, cand, 1)
+
+
+BUILD_SCRIPT = fake_project.CONFIG.replace("for part in", "test ! -f build.sh || sh build.sh; for part in")
+
+
+def test_a_build_script_that_sleeps_in_the_baselines_build_is_tampering(tmp_path: Path, root: Path) -> None:
+    assert "sh build.sh" in BUILD_SCRIPT
+    project = fake_project.make(tmp_path / "scripted", BUILD_SCRIPT)
+    base = project.build(root)
+    project.write(
+        "build.sh",
+        'for other in "$CARTLAB_BUILD_DIR"/../../../builds/*/out; do'
+        " echo 'import time; time.sleep(0.1)' > $other/extension.py; done\n",
+    )
+    project.commit("a build script")
+    cand = project.build(root)
+    assert (Path(base.path) / "extension.py").is_file()
+    with pytest.raises(Tampered, match="changed on disk"):
+        block(project, base, cand)
+    # The next run makes the baseline anew instead of using what was left there.
+    again = project.build(root, "HEAD~1")
+    assert not again.cached and not (Path(again.path) / "extension.py").exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc to find what left its group")
+def test_a_process_that_a_build_leaves_behind_is_killed_before_anything_is_timed(
+    tmp_path: Path, root: Path
+) -> None:
+    project = fake_project.make(tmp_path / "scripted", BUILD_SCRIPT)
+    project.write("build.sh", f"setsid sh -c 'while :; do :; done' {root.name}-left-behind & \n")
+    project.commit("a build script")
+    project.build(root)
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+    assert f"{root.name}-left-behind" not in listed
+
+
+def test_a_symbolic_link_out_of_the_tree_is_refused_before_anything_is_built(
+    project: fake_project.Project, root: Path, honest: Build
+) -> None:
+    (project.path / "extension.py").symlink_to(Path(honest.path).parent / "stamp.json")
+    project.commit("link")
+    with pytest.raises(ComplianceFailed, match="symbolic links must stay inside"):
+        project.build(root)
+    assert [path.name for path in (root / "builds").iterdir()] == [honest.build_id]
+    sources.check(honest)
+
+
+class Quiet:
+    """A voice that says nothing."""
+
+    def say(self, line: str) -> None: ...
+
+    def warn(self, line: str) -> None: ...
+
+    def progress(self, line: str) -> None: ...
+
+
+def noisy_lab(folder: Path, seed: int) -> Lab:
+    """A laboratory in which every revision is as fast as any other and blocks have a sd of 2 %."""
+    noise = random.Random(seed)
+    lab = instant_lab(folder)
+    return replace(
+        lab,
+        run_block=lambda plan, index, *_: a_block(index, noise.gauss(0.0, 0.02)),
+        resolve=lambda _repo, text: ref(text),
+    )
+
+
+def test_fifty_no_ops_are_never_kept(project: fake_project.Project, tmp_path: Path) -> None:
+    lab, place = noisy_lab(tmp_path / "lab", 4), (project.path, tmp_path / "root", Quiet())
+    ends = set()
+    for number in range(50):
+        asked = Request(
+            command="accept",
+            tier="accept",
+            base="base",
+            cand=f"no-op {number}",
+            runner=Runner(max_blocks=8),
+        )
+        ends.add(run(asked, lab, *place).status)
+    assert ends <= {"inconclusive", "discard"}, ends
+
+
+def test_one_no_op_submitted_fifty_times_gets_no_fifty_tickets(
+    project: fake_project.Project, tmp_path: Path
+) -> None:
+    lab, place = noisy_lab(tmp_path / "lab", 8), (project.path, tmp_path / "root", Quiet())
+    asked = Request(command="screen", tier="screen", base="base", cand="no-op")
+    outs = [run(asked, lab, *place) for _ in range(50)]
+    assert {out.attempt_id for out in outs} == {outs[0].attempt_id}
+    measured = [event for event in Ledger.open(place[1]).events() if event["type"] == "block"]
+    assert len(measured) == 6
+    accepts = replace(asked, command="accept", tier="accept", runner=Runner(max_blocks=1))
+    pooled = [run(accepts, lab, *place) for _ in range(50)]
+    blocks = [out.blocks["pooled"] for out in pooled if not (out.details or {})["remembered"]]
+    assert blocks == list(range(6, 6 + len(blocks)))
+    assert not any(out.status.startswith("keep") for out in pooled)
 
 
 def test_every_block_plays_other_actions_so_remembered_results_are_worthless(

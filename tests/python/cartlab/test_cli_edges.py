@@ -13,13 +13,12 @@ from typing import Any
 
 import pytest
 from cli_bench import Bench, make_bench
-from fake_project import Project, make
 from ledger_runs import a_plan, record
 from small_controller import small_lab
 
 from cartlab import config, sources
 from cartlab.artefacts import AGGREGATE_SCHEMA
-from cartlab.errors import BadRef, ComplianceFailed, NotLegalNow, UsageError
+from cartlab.errors import BadRef, NotLegalNow, UsageError
 from cartlab.ledger import Ledger
 from cartlab.model import Block, Plan, Validity, Verdict
 from cartlab.pipeline.checking import check, recorded_pass
@@ -299,19 +298,6 @@ def test_a_full_disk_is_a_bad_root_and_not_an_error_of_ours(bench: Bench) -> Non
     answer = bench.run(str(small), "screen", "HEAD", "HEAD", "--json", script=program)
     assert (answer.code, answer.json["status"]) in ((21, "refused"), (14, "build_failed")), answer.err
     assert bench.run("status").code == 0
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["sitecustomize.py", "python/sitecustomize.py", "python/x.pth", "pytest.py", "python/pytest/__init__.py"],
-)
-def test_here_a_candidate_may_not_put_itself_before_the_checks(tmp_path: Path, name: str) -> None:
-    project: Project = make(tmp_path / "repo")
-    base = project.git("rev-parse", "HEAD")
-    project.write(name, "raise SystemExit(0)\n")
-    cand = project.commit("in the way")
-    with pytest.raises(ComplianceFailed):
-        sources.check_compliance(project.path, base, cand, config.load(REPOSITORY).protected)
 
 
 def test_the_checks_here_run_where_the_path_has_spaces() -> None:

@@ -199,7 +199,7 @@ def test_exported_files_carry_the_time_of_their_extraction(
     assert (later.path / "README").stat().st_mtime_ns >= (done.path / "README").stat().st_mtime_ns
 
 
-@pytest.mark.parametrize("target", ["/etc/hostname", "../outside", "sub/../../outside", "../repo/README"])
+@pytest.mark.parametrize("target", ["/etc/hostname", "../outside", "sub/../../outside", "../out/README"])
 def test_a_symbolic_link_out_of_the_tree_is_refused(
     project: fake_project.Project, tmp_path: Path, target: str
 ) -> None:

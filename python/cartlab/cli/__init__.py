@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from cartlab.cli.options import Parser, declare_common, hoist
 from cartlab.cli.table import BY_NAME, ROWS, Row
-from cartlab.cli.talk import Talk
+from cartlab.cli.talk import INSTALLED, Talk
 from cartlab.errors import BadRoot, CartlabError, DamagedLedger, Interrupted, UsageError
 
 if TYPE_CHECKING:
@@ -60,12 +60,12 @@ def main(
     None is the real.
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    program = prog or "cartlab"
+    program = prog or INSTALLED
     name, rest = hoist(words)
     if name is None and rest and rest[-1] in ("-h", "--help"):
         return _introduce(program)
     row = BY_NAME.get(name or "")
-    with Talk(as_json="--json" in words) as talk:
+    with Talk("--json" in words, program) as talk:
         if row is None:
             return _refused(talk, name or "", _unknown(program, name))
         return _guarded(row, rest, talk, program, repository, lab)

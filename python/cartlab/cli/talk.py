@@ -15,6 +15,8 @@ from typing import Any
 
 from cartlab.outcome import Outcome
 
+SCRIPT = "scripts/autoresearch.py"
+INSTALLED = "cartlab"
 QUIET_SECONDS = 2.0
 PLAIN_INTERVAL = 10.0
 
@@ -22,8 +24,9 @@ PLAIN_INTERVAL = 10.0
 class Talk:
     """The command's voice: `say` for people, `progress` for long work, `finish` for the answer."""
 
-    def __init__(self, as_json: bool) -> None:
+    def __init__(self, as_json: bool, program: str = SCRIPT) -> None:
         self.as_json = as_json
+        self._program = program
         self._began = time.monotonic()
         self._last_plain = float("-inf")
         self._live: Any = None
@@ -34,12 +37,12 @@ class Talk:
     def say(self, line: str) -> None:
         """One line for people, at once."""
         self._clear()
-        print(line, file=sys.stderr if self.as_json else sys.stdout, flush=True)
+        print(self._own(line), file=sys.stderr if self.as_json else sys.stdout, flush=True)
 
     def warn(self, line: str) -> None:
         """One line on stderr, whatever the format."""
         self._clear()
-        print(line, file=sys.stderr, flush=True)
+        print(self._own(line), file=sys.stderr, flush=True)
 
     def progress(self, line: str) -> None:
         """What is being done now; shown once the command has taken over two seconds."""
@@ -81,11 +84,17 @@ class Talk:
         """Print the answer: the object, or the text and the five closing lines."""
         self._clear()
         if self.as_json:
-            print(json.dumps(outcome.to_json(), ensure_ascii=False, allow_nan=False), flush=True)
+            print(self._own(json.dumps(outcome.to_json(), ensure_ascii=False, allow_nan=False)), flush=True)
             return
         for line in (*outcome.text, *outcome.report.lines()):
-            print(line)
+            print(self._own(line))
         sys.stdout.flush()
+
+    def _own(self, text: str) -> str:
+        """Command lines as this user types them: everything below writes the script of this repository, which
+        another one that uses the installed `cartlab` does not have.
+        """
+        return text.replace(SCRIPT, self._program) if self._program == INSTALLED else text
 
     def __enter__(self) -> Talk:
         return self

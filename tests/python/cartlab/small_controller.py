@@ -14,8 +14,11 @@ from typing import Any
 from fake_project import PLAN_SIZES
 
 from cartlab.cli import main, run_row
+from cartlab.errors import Tampered
 from cartlab.model import BUSY
 from cartlab.pipeline.lab import Lab, no_count
+
+TRIES = 5
 
 
 def small_lab() -> Lab:
@@ -23,7 +26,17 @@ def small_lab() -> Lab:
     real = Lab.real()
 
     def run_block(plan: Any, *rest: Any) -> Any:
-        block = real.run_block(replace(plan, **PLAN_SIZES), *rest)
+        for _ in range(TRIES):
+            try:
+                block = real.run_block(replace(plan, **PLAN_SIZES), *rest)
+                break
+            except Tampered as error:
+                # On a busy machine all answers of such short slices can be late; a bent clock stays bent.
+                if "own_ns" not in error.details:
+                    raise
+                late = error
+        else:
+            raise late
         # These tests are of order and records: how busy the machine is must not decide them. The rule that
         # drops busy blocks has its own tests.
         busy = block.dropped is not None and block.dropped.startswith(BUSY)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cartlab.errors import BadInput
-from cartlab.model import Workload
+from cartlab.model import HELD_OUT, Workload
 
 FILE = "autoresearch.toml"
 KINDS = ("slices", "command", "pytest-benchmark")
@@ -101,6 +101,7 @@ _BUILD: Keys = {
 _WORKLOAD: Keys = {
     "kind": (str, "slices"), "command": (str, _REQUIRED), "metric": (str, _REQUIRED),
     "direction": (str, "higher"), "unit": (str, ""), "verify": (int, 0), "params": (dict, {}),
+    "guards": (bool, False),
 }  # fmt: skip
 _SURFACE: Keys = {"paths": (list, _REQUIRED), "quick": (list, _REQUIRED), "full": (list, _REQUIRED)}
 _CHECKS: Keys = {"timeout_s": (float, 3600.0)}
@@ -171,6 +172,11 @@ def _workload(name: str, body: Any, path: Path | None) -> Workload:
                 f"{FILE}: {where}.{key} must be one of {', '.join(allowed)}; found {row[key]!r}",
                 _correct(path),
             )
+    if HELD_OUT in row["params"]:
+        raise BadInput(
+            f"{FILE}: {where}.params.{HELD_OUT} is the controller's own: a confirm run draws it",
+            "give the param another name",
+        )
     verify_steps = row.pop("verify")
     return Workload(name=name, verify_steps=verify_steps, **row)
 
@@ -208,7 +214,7 @@ def _table(body: Any, keys: Keys, where: str, path: Path | None) -> dict[str, An
         strings = kind is not list or (
             isinstance(value, list) and all(isinstance(item, str) for item in value)
         )
-        if not isinstance(value, kind) or isinstance(value, bool) or not strings:
+        if not isinstance(value, kind) or isinstance(value, bool) != (kind is bool) or not strings:
             wanted = _WORDS.get(kind, "a number")
             raise BadInput(
                 f"{FILE}: {prefix}{key} must be {wanted}; found {json.dumps(value, default=str)}",
@@ -218,7 +224,9 @@ def _table(body: Any, keys: Keys, where: str, path: Path | None) -> dict[str, An
     return out
 
 
-_WORDS: Mapping[type, str] = {list: "a list of texts", str: "text", dict: "a table"}
+_WORDS: Mapping[type, str] = {
+    list: "a list of texts", str: "text", dict: "a table", bool: "true or false",
+}  # fmt: skip
 
 
 def _correct(path: Path | None) -> str:

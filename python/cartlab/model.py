@@ -233,6 +233,9 @@ UNHASHED_PARAMS = (
     "seed",
 )
 UNHASHED_ENDINGS = ("_path", "_dir")
+# The param that names a held-out draw of start states and inputs. It enters the hash, so that blocks of one
+# draw are never pooled with others.
+HELD_OUT = "held_out"
 
 
 @dataclass(frozen=True)
@@ -241,7 +244,8 @@ class Workload(Stored):
     better.
 
     params: JSON values for the adapter. Those named in UNHASHED_PARAMS, those ending in `_path` or `_dir`
-    and absolute paths do not enter the hash: name a ROM by its digest there as well.
+    and absolute paths do not enter the hash: name a ROM by its digest there as well. guards: the acceptance
+    tiers measure it beside the default workload, whose win it has to share.
     """
 
     name: str
@@ -252,6 +256,22 @@ class Workload(Stored):
     unit: str
     verify_steps: int
     params: Mapping[str, Any] = field(default_factory=dict)
+    guards: bool = False
+
+    @property
+    def held_out(self) -> str | None:
+        """The seed of a held-out draw; None for the public workload."""
+        return self.params.get(HELD_OUT)
+
+    @property
+    def public(self) -> Workload:
+        """The same workload without a draw."""
+        kept = {key: value for key, value in self.params.items() if key != HELD_OUT}
+        return dataclasses.replace(self, params=kept)
+
+    def drawn(self, seed: str) -> Workload:
+        """The same workload on start states and inputs that are drawn from `seed`."""
+        return dataclasses.replace(self, params={**self.params, HELD_OUT: seed})
 
     @property
     def hash(self) -> str:
@@ -295,7 +315,7 @@ class Plan(Stored):
     max_blocks: new blocks of this run. max_seconds: wall clock limit or None. slices: slices a side and
     block. slice_ms: their aimed length. unit: "block" | "process". design: "betting" | "groupseq". policy:
     "anytime" | "legacy". floor: 1 + the newest relink floor of this host, 1.0 if there is none. recorded:
-    False for `--no-record`.
+    False for `--no-record`. part_of: the attempt that this one measures a further workload for.
     """
 
     attempt_id: str
@@ -332,6 +352,7 @@ class Plan(Stored):
     mechanism: str | None = None
     falsify: str | None = None
     round_id: str | None = None
+    part_of: str | None = None
     warnings: tuple[str, ...] = ()
 
     _nested = {"base": Ref, "cand": Ref, "workload": Workload}  # noqa: RUF012

@@ -26,7 +26,9 @@ To add a workload, write an adapter: a Python file with
     session.verify(steps)     yields (label, value): everything that two equal builds must agree on
     session.close()
 
-and name it as the workload's `command` in autoresearch.toml. An adapter may set BAD_INPUT, the exception
+and name it as the workload's `command` in autoresearch.toml. Half of a confirm run's blocks have a seed in
+workload["params"]["held_out"]: draw other start states and inputs from it; nobody could have tuned for those.
+An adapter may set BAD_INPUT, the exception
 classes that mean "this workload cannot be run by anyone" (a file that is no ROM) and so say nothing about
 the build.
 """

@@ -7,6 +7,9 @@ is driven by the controller's copy. Sizes, game and options are the workload's p
 the policy is the table in nes_batch_policy.json beside this file: the next action of a lane depends on its
 action now and on a number that is drawn for this lane and step alone.
 
+A held-out draw (params["held_out"], SPECS.md section 6) gives other start states, each a random way into a
+public one under the policy, and other random numbers for the actions.
+
 Before the first slice all lanes play until they differ and at least one episode has ended, so that work
 which is shared between equal lanes gains nothing.
 """
@@ -26,6 +29,9 @@ import numpy as np
 
 POLICY = Path(__file__).with_name("nes_batch_policy.json")
 PREROLL_STEPS = 64
+# A held-out start state lies this many steps into a public one, and this far before the end of its episode.
+ROLL_IN_STEPS = (16, 256)
+BEFORE_END_STEPS = 24
 # Params that NesVectorEnv takes as they are.
 OPTIONS = (
     "num_envs", "engine", "frame_skip", "frame_stack", "maxpool", "obs", "grayscale", "crop", "crop_mode",
@@ -53,6 +59,66 @@ def states_of(params: dict[str, Any]) -> list[str] | None:
         found = sorted(str(path) for path in Path(params["state_dir"]).glob("*.state"))
         return found or None
     return list(params.get("states", ())) or None
+
+
+def drawn_number(draw: str, purpose: str, below: int = 2**31) -> int:
+    """A number in [0, below) that belongs to this purpose of a held-out draw."""
+    return int.from_bytes(hashlib.sha256(f"{draw}/{purpose}".encode()).digest()[:8], "big") % below
+
+
+def state_files(params: dict[str, Any]) -> list[Path]:
+    """The files of the public start states; all of the game's where none is named."""
+    folder = Path(params["rom_path"]).parent
+    named = states_of(params)
+    if named:
+        found = [Path(name) if name.endswith(".state") else folder / f"{name}.state" for name in named]
+    else:
+        found = sorted(path for path in folder.glob("*.state") if not path.name.startswith("_"))
+    missing = [path.name for path in found if not path.is_file()]
+    if missing or not found:
+        raise BadWorkload(f"a held-out draw starts from state files; missing: {', '.join(missing) or 'all'}")
+    return found
+
+
+def held_out_states(rollcart: Any, params: dict[str, Any], draw: str) -> dict[str, bytes]:
+    """Name -> state: from each public state a random number of steps on, under the policy.
+
+    An environment of one lane says where the episode would end; the console plays the same up to a point
+    before that and saves.
+    """
+    skip, out = int(params.get("frame_skip", 4)), {}
+    rom, actions = params["rom_path"], json.loads(POLICY.read_text())["actions"]
+    for path in state_files(params):
+        state = path.read_bytes()
+        moves = Policy(1, drawn_number(draw, f"moves {path.stem}")).draw(ROLL_IN_STEPS[1])
+        lane = rollcart.NesVectorEnv(
+            params["game"], 1, rom_path=rom, state_catalog=[state], actions=actions, frame_skip=skip
+        )
+        try:
+            lane.reset(seed=0)
+            most = len(moves)
+            for step, row in enumerate(moves):
+                _, _, terminated, truncated, _ = lane.step(row)
+                if terminated[0] or truncated[0]:
+                    most = step
+                    break
+            buttons = lane.action_buttons
+        finally:
+            lane.close()
+        least = min(ROLL_IN_STEPS[0], most)
+        latest = max(least, most - BEFORE_END_STEPS)
+        steps = least + drawn_number(draw, f"steps {path.stem}", latest - least + 1)
+        console = rollcart.Console(rom)
+        console.load(state)
+        console.step()  # an environment's first observation is one frame into its state
+        for (action,) in moves[:steps]:
+            console.step(*_pressed(buttons[action], skip))
+        out[f"held-out {path.stem} +{steps}"] = console.save()
+    return out
+
+
+def _pressed(pads: tuple[int, int], frames: int) -> tuple[int, int, int]:
+    return pads[0], frames, pads[1]
 
 
 class Policy:
@@ -89,17 +155,19 @@ class Session:
         self.native = rollcart._native.__file__
         self._rollcart = rollcart
         self._params = params
-        self._seed = seed
+        draw = params.get("held_out")
+        self._seed = seed if draw is None else drawn_number(draw, f"seed {seed}")
         self._layout_seed = layout_seed
-        self.env = self._make(params["num_envs"], states_of(params))
+        self._states: Any = states_of(params) if draw is None else held_out_states(rollcart, params, draw)
+        self.env = self._make(params["num_envs"], self._states)
         self.lanes = self.env.num_envs
-        self._policy = Policy(self.lanes, seed)
-        self._first = self.env.reset(seed=seed)
+        self._policy = Policy(self.lanes, self._seed)
+        self._first = self.env.reset(seed=self._seed)
         self._actions = self._policy.draw(0)
         self._kept: list[Any] = []
         self._is_spread = False
 
-    def _make(self, lanes: int, states: list[str] | None) -> Any:
+    def _make(self, lanes: int, states: Any) -> Any:
         options = {key: self._params[key] for key in OPTIONS if key in self._params}
         options["num_envs"] = lanes
         options["num_threads"] = self._params.get("num_threads") or None
@@ -214,9 +282,8 @@ class Session:
 
     def _lane_alone(self, lane: int, actions: np.ndarray) -> Iterator[tuple[str, Any]]:
         """One lane in a batch of its own beside the whole batch: is it the same to the byte?"""
-        state = self._state_of(lane)
-        alone = self._make(1, None if state is None else [state])
-        whole = self._make(self.lanes, states_of(self._params))
+        alone = self._make(1, self._state_of(lane))
+        whole = self._make(self.lanes, self._states)
         try:
             one, _ = alone.reset(seed=self._seed + lane)
             many, _ = whole.reset(seed=self._seed)
@@ -232,9 +299,12 @@ class Session:
             alone.close()
             whole.close()
 
-    def _state_of(self, lane: int) -> str | None:
-        states = states_of(self._params)
-        return states[lane % len(states)] if states else None
+    def _state_of(self, lane: int) -> Any:
+        """The catalog that holds the lane's start state alone."""
+        if isinstance(self._states, dict):
+            name = list(self._states)[lane % len(self._states)]
+            return {name: self._states[name]}
+        return [self._states[lane % len(self._states)]] if self._states else None
 
 
 def open(workload: dict[str, Any], seed: int, layout_seed: int | None) -> Session:

@@ -8,6 +8,8 @@ says is
 
 for "command"; "pytest-benchmark" reads the medians of pytest's own --benchmark-json. `metric` names the
 number, `*` all of a suite (their geometric mean), `wall_seconds` the controller's clock around the process.
+CARTLAB_SEED is another number in every run; CARTLAB_HELD_OUT is there in the held-out half of a confirm run
+alone, and a workload that has inputs of its own draws others from it.
 A command runs in an empty folder, a suite in the controller's checkout, both with the build first on
 PYTHONPATH and in CARTLAB_BUILD_DIR.
 """
@@ -210,6 +212,7 @@ def once(
             "CARTLAB_PYTHON": sys.executable,
             "CARTLAB_SEED": str(seed),
             "CARTLAB_VERIFY_STEPS": str(verify_steps),
+            **({} if workload.held_out is None else {"CARTLAB_HELD_OUT": workload.held_out}),
             "PYTHONPATH": f"{build.path}{os.pathsep}{scratch}" if suite else build.path,
             "PYTHONDONTWRITEBYTECODE": "1",
         }

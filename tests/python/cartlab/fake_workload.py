@@ -24,6 +24,8 @@ class Session:
     """A few lanes of a small generator, stepped together."""
 
     def __init__(self, native, params, seed):
+        if "held_out" in params:
+            seed = f"{params['held_out']}/{seed}"
         self.native = native
         self.lanes = params["lanes"]
         if self.lanes < 1:

@@ -143,3 +143,70 @@ def test_a_rom_that_is_not_the_recorded_one_is_refused(adapter: ModuleType) -> N
     rom = REPO / PARAMS["games_dir"] / PARAMS["game"] / "rom.nes"
     with pytest.raises(adapter.BadWorkload, match="must have sha256"):
         adapter.use_controllers_game({"rom_path": str(rom), "rom_sha256": "0" * 64})
+
+
+def held_out(adapter: ModuleType, draw: str, **changes: Any) -> Any:
+    rom = REPO / PARAMS["games_dir"] / PARAMS["game"] / "rom.nes"
+    return opened(adapter, num_envs=4, rom_path=str(rom), held_out=draw, **changes)
+
+
+def test_a_held_out_draw_starts_elsewhere_and_acts_otherwise_and_is_the_same_twice(
+    adapter: ModuleType,
+) -> None:
+    found = {}
+    for label, draw in (("one", "a1"), ("again", "a1"), ("other", "b2")):
+        session = held_out(adapter, draw, noop_reset_max=0)
+        try:
+            found[label] = (session.env.start_states, session.env.ram().tobytes(), session._policy.draw(50))
+        finally:
+            session.close()
+    public = opened(adapter, num_envs=4, noop_reset_max=0)
+    try:
+        at_start, acts = public.env.ram(), public._policy.draw(50)
+    finally:
+        public.close()
+    assert found["one"][:2] == found["again"][:2]
+    assert np.array_equal(found["one"][2], found["again"][2])
+    assert found["one"][1] != found["other"][1] != at_start.tobytes() != found["one"][1]
+    assert not np.array_equal(found["one"][2], found["other"][2])
+    assert not np.array_equal(found["one"][2], acts)
+    for name, public_name in zip(found["one"][0], PARAMS["states"], strict=True):
+        steps = int(name.rpartition("+")[2])
+        assert name.startswith(f"held-out {public_name} +")
+        assert 1 <= steps <= adapter.ROLL_IN_STEPS[1]
+
+
+def test_a_held_out_start_state_is_where_the_environment_would_be(adapter: ModuleType) -> None:
+    import rollcart
+
+    rom = REPO / PARAMS["games_dir"] / PARAMS["game"] / "rom.nes"
+    params = {**PARAMS, "rom_path": str(rom)}
+    for name, state in adapter.held_out_states(rollcart, params, "c3").items():
+        stem, _, steps = name.removeprefix("held-out ").partition(" +")
+        lane = rollcart.NesVectorEnv(
+            PARAMS["game"], 1, rom_path=rom, state_catalog=[(rom.parent / f"{stem}.state").read_bytes()],
+            actions=adapter.Policy(1, 0).actions,
+        )  # fmt: skip
+        moves = adapter.Policy(1, adapter.drawn_number("c3", f"moves {stem}")).draw(int(steps))
+        lane.reset(seed=0)
+        ends = [bool(lane.step(row)[2][0]) for row in moves]
+        console = rollcart.Console(rom)
+        console.load(state)
+        assert not any(ends)
+        assert console.ram.tobytes() == lane.ram()[0].tobytes()
+        lane.close()
+
+
+def test_verify_compares_the_same_list_on_a_held_out_draw(adapter: ModuleType) -> None:
+    session = held_out(adapter, "d4")
+    try:
+        found = dict(session.verify(8))
+    finally:
+        session.close()
+    assert found["lane 0 alone equals the same lane in the batch"] is True
+    assert found["lane 3 alone equals the same lane in the batch"] is True
+
+
+def test_a_held_out_draw_says_which_state_it_misses(adapter: ModuleType) -> None:
+    with pytest.raises(adapter.BadWorkload, match=r"missing: Level9\.state"):
+        held_out(adapter, "e5", states=["Level9"])

@@ -6,6 +6,8 @@
     build(config, ref, root, fresh=, progress=)       model.Build from the cache or made; BuildFailed (14)
     variant(config, build, seed)                      the same build at other addresses; CannotRelink
     check(build)                                      Tampered (16) where a finished build changed on disk
+    strangers(repo, base, cand, inputs, candidates)   commits of no recorded candidate
+    missing(repo, commits)                            those that are gone
     top / branch / dirty / tree_of_worktree           facts about the work tree
     toolchain(folder) / toolchain_id(folder)          what compiles here
 
@@ -18,6 +20,7 @@ from cartlab.sources.builds import build
 from cartlab.sources.export import Exported, export
 from cartlab.sources.git import branch, dirty, top
 from cartlab.sources.layouts import VARIANTS, CannotRelink, variant
+from cartlab.sources.lineage import missing, strangers
 from cartlab.sources.paths import changed, check_compliance, matches, protected_changes
 from cartlab.sources.refs import first_parents, is_ancestor, resolve, resolve_pair, split_pair
 from cartlab.sources.stamps import check, log_of
@@ -39,10 +42,12 @@ __all__ = [
     "is_ancestor",
     "log_of",
     "matches",
+    "missing",
     "protected_changes",
     "resolve",
     "resolve_pair",
     "split_pair",
+    "strangers",
     "toolchain",
     "toolchain_id",
     "top",

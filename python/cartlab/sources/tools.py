@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import platform
@@ -56,15 +57,26 @@ def toolchain(folder: Path) -> Mapping[str, str]:
     left out.
     """
     found = {"python": f"{platform.python_implementation()} {platform.python_version()}"}
+    # All at once: `next` asks too, and is to answer at once.
+    asked = {}
     for name, flag in _TOOLS:
-        try:
-            done = subprocess.run(
-                [name, flag], cwd=folder, capture_output=True, stdin=subprocess.DEVNULL, timeout=60
+        with contextlib.suppress(OSError):
+            asked[name] = subprocess.Popen(
+                [name, flag],
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
             )
-        except (OSError, subprocess.TimeoutExpired):
+    for name, process in asked.items():
+        try:
+            out, _ = process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
             continue
-        if done.returncode == 0:
-            text = done.stdout.decode(errors="replace").strip()
+        if process.returncode == 0:
+            text = out.decode(errors="replace").strip()
             found[name] = text if name == "rustc" else text.partition("\n")[0]
     return found
 

@@ -28,6 +28,7 @@ def translate(space: argparse.Namespace) -> Request:
 def run(context: Context, request: Request) -> Outcome:
     from cartlab.ledger import Ledger
     from cartlab.model import Verdict
+    from cartlab.pipeline import halves
     from cartlab.pipeline.answer import side, verdict_text
 
     root = context.root.path
@@ -61,6 +62,7 @@ def run(context: Context, request: Request) -> Outcome:
     ]
     if attempt.decision is not None:
         out.text += verdict_text(Verdict.from_json(attempt.decision))
+        out.text += halves.lines(attempt.decision.get("halves"), None)
     elif attempt.finished is None:
         out.text.append("not finished: the same command continues it")
     if problem := (done.get("problem") or {}):
@@ -69,6 +71,8 @@ def run(context: Context, request: Request) -> Outcome:
         ]
     for b in attempt.blocks:
         out.text.append(
-            f"  block {b.index}: y {b.y:+.5f}, coin {b.coin}" + (f", {b.dropped}" if b.dropped else "")
+            f"  block {b.index}: y {b.y:+.5f}, coin {b.coin}"
+            + (f", {half}" if (half := b.witness.get("half")) else "")
+            + (f", {b.dropped}" if b.dropped else "")
         )
     return out

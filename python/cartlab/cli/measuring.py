@@ -24,7 +24,13 @@ def declare_pair(parser: argparse.ArgumentParser) -> None:
 
 
 def declare_full(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--full", action="store_true", help="four times the blocks")
+    parser.add_argument("--full", action="store_true", help="four times the blocks, and every workload")
+
+
+def declare_confirm(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--confirm", action="store_true", help="have the round's confirm run at once where it is due"
+    )
 
 
 def declare_checks(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +47,7 @@ def pair_request(
     equal_only: bool = False,
     full: bool = False,
     checks: bool = True,
+    confirm: bool = False,
 ) -> Request:
     """Translate the command line of a two-ref command, whose name is its tier's."""
     base, cand = two_refs(command, space.refs)
@@ -53,6 +60,7 @@ def pair_request(
         equal_only=equal_only,
         full=full,
         checks=checks,
+        confirm=confirm,
         dry_run=space.dry_run,
         recorded=not space.no_record,
         mechanism=space.mechanism,
@@ -63,6 +71,8 @@ def pair_request(
 
 def measure(context: Context, request: Request) -> Outcome:
     """Hand the request to the pipeline."""
+    from cartlab.pipeline.confirming import then
     from cartlab.pipeline.run import run
 
-    return run(request, context.lab, context.repo, context.root.path, context.talk)
+    place = (context.lab, context.repo, context.root.path, context.talk)
+    return then(request, run(request, *place), *place)

@@ -15,6 +15,8 @@ from cartlab.glance import Glance, glance
 from cartlab.outcome import Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cartlab.round import Action
 
 SCRIPT = "scripts/autoresearch.py"
@@ -48,7 +50,8 @@ def run(context: Context, request: Request) -> Outcome:
             context.talk.warn(report)
         ledger.project()
         seen = glance(root)
-    actions = live(context) if seen and seen.current.get("state") not in (None, "abandoned") else advice(seen)
+    actions = actions_now(context, seen)
+    seen = glance(root) or seen  # what a killed command left of a round may have been finished just now
     first = actions[0]
     out.report.inputs = ["current.json", "results.tsv"] if seen else [f"root {root}"]
     out.report.next = context.line(first["command"])
@@ -69,24 +72,41 @@ def run(context: Context, request: Request) -> Outcome:
     return out
 
 
+def actions_now(context: Context, seen: Glance | None) -> list[dict[str, Any]]:
+    """The open round's own list; advice where there is none."""
+    if seen and seen.current.get("state") not in (None, "abandoned"):
+        return live(context)
+    return advice(seen, measured_here(context))
+
+
 def proposals(context: Context) -> list[Action]:
     """What the round (or its absence) proposes, from the ledger, live HEAD and this host's calibration."""
     from cartlab.ledger import Ledger
     from cartlab.ledger.attempts import calibration_of
     from cartlab.ledger.store import utc_now
-    from cartlab.round import NextFacts, fold, next_actions
+    from cartlab.pipeline.rounds import watch
+    from cartlab.round import NextFacts, fold, next_actions, round_part
 
-    ledger = Ledger.open(context.root.path, mend=False)
+    ledger = Ledger.open(context.root.path, mend=False, round_part=round_part)
     lab, repo = context.lab, context.repo
+    watch(lab, repo, ledger, context.talk)
     head = lab.resolve(repo, "HEAD")
     found = fold(ledger.events())
     contract: list[str] = []
-    if found is not None:
+    if found is not None and found.active and found.state != "paused":
         config = lab.load_config(repo)
         contract = lab.protected(lab.changed(repo, found.baseline_commit, head.commit), config.contract, ())
-    newest = calibration_of(ledger.attempts(), lab.host_class())
+    newest = calibration_of(ledger.attempts(), lab.host_class(), lab.toolchain(repo))
     calibrated = newest.finished_at if newest else None
-    return next_actions(found, NextFacts(utc_now(), head.commit, head.tree, calibrated, tuple(contract)))
+    facts = NextFacts(
+        utc_now(),
+        head.commit,
+        head.tree,
+        calibrated,
+        tuple(contract),
+        head_calibrated=newest is not None and newest.plan.base.tree == head.tree,
+    )
+    return next_actions(found, facts)
 
 
 def live(context: Context) -> list[dict[str, Any]]:
@@ -102,8 +122,23 @@ def live(context: Context) -> list[dict[str, Any]]:
     ]
 
 
-def advice(seen: Glance | None) -> list[dict[str, Any]]:
-    """What to do, best first: {"action", "reason", "command", "legal"}."""
+def measured_here(context: Context) -> Callable[[dict[str, Any]], bool]:
+    """Tells of a calibration (as in current.json) whether this class of host and this toolchain made it."""
+
+    def same(calibration: dict[str, Any]) -> bool:
+        from cartlab.host import host_class
+        from cartlab.sources import toolchain_id
+
+        if calibration.get("host_class") not in (None, host_class()):
+            return False
+        made_by = calibration.get("toolchain")
+        return made_by is None or made_by == toolchain_id(context.repo)
+
+    return same
+
+
+def advice(seen: Glance | None, here: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
+    """What to do, best first: {"action", "reason", "command", "legal"}. here: measured_here()."""
     if seen is None:
         return [_action("init", "the root has no ledger yet", "init")]
     actions = []
@@ -128,14 +163,14 @@ def advice(seen: Glance | None) -> list[dict[str, Any]]:
                     mode, f"the last {mode} was inconclusive: more blocks may decide it", f"{mode} {pair}"
                 )
             )
-    if not _fresh(seen.current.get("last_calibration")):
-        actions.append(
-            _action(
-                "calibrate",
-                "no calibration of the last seven days: measure this host's noise",
-                "calibrate HEAD",
-            )
-        )
+    calibration = seen.current.get("last_calibration")
+    why = ""
+    if not _fresh(calibration):
+        why = "no calibration of the last seven days: measure this host's noise"
+    elif not here(calibration or {}):
+        why = "the last calibration is of another host or toolchain: measure this one's noise"
+    if why:
+        actions.append(_action("calibrate", why, "calibrate HEAD"))
     actions.append(
         _action("diagnose", "find where the time goes before changing anything", "diagnose --quick")
     )

@@ -56,6 +56,8 @@ def translate(space: argparse.Namespace) -> Request:
         raise UsageError(
             f"round {space.verb} takes no revision, found {space.cand!r}", "open starts from HEAD"
         )
+    if space.verb == "confirm" and space.no_record:
+        raise UsageError("a confirm run counts or is not had, found --no-record", "leave --no-record out")
     if space.verb in ("resume", "abandon") and not space.reason.strip():
         raise UsageError(f"round {space.verb} needs a reason", 'add --reason "why"')
     return Request(
@@ -74,7 +76,7 @@ def translate(space: argparse.Namespace) -> Request:
 
 
 def run(context: Context, request: Request) -> Outcome:
-    from cartlab.pipeline import confirming
+    from cartlab.pipeline import confirming, rounds
     from cartlab.pipeline.run import open_ledger
 
     root = context.root.path
@@ -101,6 +103,8 @@ def run(context: Context, request: Request) -> Outcome:
         out.status = "planned"
         out.text = [f"would {request.verb} a round"]
         return out
+    if ledger is not None:
+        rounds.watch(context.lab, context.repo, ledger, context.talk)
     if ledger is not None and request.verb == "open":
         confirming.open_now(
             context.lab,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cartlab.cli.context import Context
-from cartlab.cli.next import advice, age_seconds
+from cartlab.cli.next import actions_now, age_seconds
 from cartlab.outcome import Outcome
 
 FILES = ("results.tsv", "current.json", "ideas.md", "scratchpad.md")
@@ -55,9 +55,12 @@ def run(context: Context, request: Request) -> Outcome:
         ledger = Ledger.open(root, round_part=round_part)
         for report in ledger.reports:
             context.talk.warn(report)
+        ledger.project()
+        action = actions_now(context, glance(root))[0]
         facts |= recorded(ledger, request, context)
         ledger.project()
     else:
+        action = actions_now(context, None)[0]
         facts |= {
             "goal": None,
             "round": None,
@@ -67,7 +70,6 @@ def run(context: Context, request: Request) -> Outcome:
             "running": [],
         }
     facts["notes"] = tail(root / "scratchpad.md", NOTE_LINES)
-    action = advice(glance(root))[0]
     out.report.inputs = ["events.jsonl", *FILES]
     out.report.next = context.line(action["command"])
     out.details = facts

@@ -1,4 +1,7 @@
-"""`verify`: replay the ledger's chain and derive every decision again from the raw slices. Reads only."""
+"""`verify`: replay the ledger's chain and derive every decision again from the raw slices.
+
+It reads only, but for one thing: what does not hold pauses an open round.
+"""
 
 from __future__ import annotations
 
@@ -42,4 +45,23 @@ def run(context: Context, request: Request) -> Outcome:
     out.report.next = context.line("status")
     out.text = [f"line {one['line']}, {one['attempt'] or 'chain'}: {one['what']}" for one in found]
     out.reasons = out.text[:5]
+    _pause(context, out.text[0])
     return out
+
+
+def _pause(context: Context, finding: str) -> None:
+    """Pause an open round: nothing is decided on a ledger that does not hold. One that cannot be read stops
+    every command by itself.
+    """
+    from cartlab.errors import DamagedLedger
+    from cartlab.ledger import Ledger
+    from cartlab.pipeline.rounds import active, pause
+    from cartlab.round import round_part
+
+    try:
+        ledger = Ledger.open(context.root.path, round_part=round_part)
+    except DamagedLedger:
+        return
+    found = active(ledger)
+    if found is not None and found.state != "paused":
+        pause(ledger, context.talk, "untrustworthy", f"verify found: {finding}")

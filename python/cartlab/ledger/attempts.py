@@ -12,8 +12,8 @@ Bodies, as the pipeline writes them:
                     its evidence includes). A run over several workloads is one attempt a workload
   attempt_finished  "status", "seconds" {build, verify, blocks, other}, "base_build_id", "cand_build_id",
   "artifact",
-                    "description", "limit_stop_reason", "relink_floor" (calibrate), and what a results row
-                    needs besides
+                    "description", "limit_stop_reason", "relink_floor" (calibrate), "toolchain", "patch_id",
+                    "witnesses", "problem", and what a results row needs besides
 """
 
 from __future__ import annotations
@@ -130,13 +130,18 @@ def verdict_of(
     return None
 
 
-def calibration_of(attempts: Mapping[str, Attempt], host_class: str) -> Attempt | None:
-    """The newest finished calibration on this class of host, or None."""
+def calibration_of(
+    attempts: Mapping[str, Attempt], host_class: str, toolchain: str | None = None
+) -> Attempt | None:
+    """The newest finished calibration on this class of host, or None. toolchain: only one that this compiled,
+    or that does not say what compiled it.
+    """
     for attempt in reversed(list(attempts.values())):
         if (
             attempt.plan.tier == "calibrate"
             and attempt.plan.host_class == host_class
             and attempt.status == "baseline"
+            and toolchain in (None, (attempt.finished or {}).get("toolchain") or toolchain)
         ):
             return attempt
     return None
@@ -152,7 +157,7 @@ def floor_of(attempts: Mapping[str, Attempt], host_class: str) -> float | None:
 def latest_accepted(attempts: Mapping[str, Attempt]) -> Attempt | None:
     """The newest recorded attempt that kept its candidate."""
     for attempt in reversed(list(attempts.values())):
-        status = attempt.status
-        if status is not None and status in STATUSES and STATUSES[status].keeps and is_evidence(attempt):
+        row = STATUSES.get(attempt.status or "")
+        if row is not None and row.keeps and is_evidence(attempt) and attempt.plan.part_of is None:
             return attempt
     return None

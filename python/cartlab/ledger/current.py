@@ -49,6 +49,7 @@ def current_of(events: Sequence[Event], round_part: Json | None = None) -> Json:
                 "attempt_id": newest.id,
                 "commit": newest.plan.base.commit,
                 "host_class": host_class,
+                "toolchain": (newest.finished or {}).get("toolchain"),
                 "at": newest.finished_at or newest.started,
             }
     return {

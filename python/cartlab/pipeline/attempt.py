@@ -14,7 +14,7 @@ import signal
 import statistics
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from cartlab.errors import BehaviourChanged, CartlabError, NotLegalNow
 from cartlab.ledger import Ledger
 from cartlab.model import POLICY, STATUSES, TIERS, Block, Build, Evidence, Plan, Validity, Verdict
 from cartlab.outcome import Outcome
-from cartlab.pipeline import answer, rounds
+from cartlab.pipeline import answer, beside, halves, rounds
 from cartlab.pipeline.checking import full_checks
 from cartlab.pipeline.lab import Lab
 from cartlab.pipeline.request import Request
@@ -55,6 +55,7 @@ class Attempt:
     earlier: list[Block] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     equality: Any = None
+    drawn_equality: Any = None
     counted: Any = None
     checks: str = "not_run"
     failed_checks: str = ""
@@ -63,6 +64,7 @@ class Attempt:
     problem_details: dict[str, Any] = field(default_factory=dict)
     decided_from: tuple[Validity, bool] = (Validity(), True)
     last_seq: int = 0
+    marks: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -115,13 +117,14 @@ class Attempt:
         )
         waived = ("**",) if self.request.any_paths else rounds.may_touch(self.ledger)
         self.lab.compliance(self.repo, self.plan.base, self.plan.cand, self.config, waived)
-        with self._timed("build"):
-            self._build()
+        if None in self.builds:
+            with self._timed("build"):
+                self._build()
         with self._timed("verify"):
             self._verify()
         if self.plan.equal_only:
             return Verdict("ok", "defer", 0, ("the outputs are equal; nothing was measured",), None)
-        if TIERS[self.plan.tier].proves and self.plan.checks:
+        if TIERS[self.plan.tier].proves and self.plan.checks and self.checks == "not_run":
             if self.plan.base.tree == self.plan.cand.tree:
                 # What fails on both sides counts against neither, and what changes nothing is never kept.
                 self.voice.say("checks: not run, both sides are the same tree")
@@ -131,7 +134,11 @@ class Attempt:
         if TIERS[self.plan.tier].proves and self.blocks:
             self.voice.progress("counting instructions")
             self.counted = self.lab.instructions(self.plan, *self._both(), self.repo)
-        return verdict
+        found = beside.measure(self, verdict)
+        if found.problem is not None:
+            return self._problem(*found.problem)
+        self.marks = found.marks
+        return self._decide(self._validity(), self._budget_ended()) if found.marks else verdict
 
     def _build(self) -> None:
         for at, ref in enumerate((self.plan.base, self.plan.cand)):
@@ -146,6 +153,7 @@ class Attempt:
                     keep_sources=self.plan.keep_sources,
                 )
             except CartlabError as error:
+                error.details["side"] = SIDES[at]
                 if tail := error.details.get("log_tail"):
                     self.folder.write_text(f"build-{SIDES[at]}.log", tail)
                     for line in tail.rstrip().splitlines()[-20:]:
@@ -159,14 +167,20 @@ class Attempt:
                 )
 
     def _verify(self) -> None:
-        self.voice.progress(f"comparing outputs over {self.plan.workload.verify_steps} steps")
+        """Equal work on the public workload, and in a confirm run on the held-out draw too."""
+        workload = self.plan.workload
+        self.voice.progress(f"comparing outputs over {workload.verify_steps} steps")
         base, cand = self._both()
-        self.equality = self.lab.verify_equal(self.plan, base, cand, self.repo)
-        if not self.equality.equal:
-            raise BehaviourChanged(
-                f"the outputs differ, first in: {self.equality.first_difference}",
-                "a speed-up must do the same work; nothing was timed",
-            )
+        public = replace(self.plan, workload=workload.public)
+        self.equality = self.lab.verify_equal(public, base, cand, self.repo)
+        if self.equality.equal and workload.held_out is not None:
+            self.drawn_equality = self.lab.verify_equal(self.plan, base, cand, self.repo)
+        for found, where in ((self.equality, ""), (self.drawn_equality, " on the held-out draw")):
+            if found is not None and not found.equal:
+                raise BehaviourChanged(
+                    f"the outputs differ{where}, first in: {found.first_difference}",
+                    "a speed-up must do the same work; nothing was timed",
+                )
 
     def _check(self) -> None:
         self.voice.progress("running the full checks")
@@ -209,8 +223,10 @@ class Attempt:
         for build in {build.build_id: build for build in (base, cand)}.values():
             self.lab.check_build(build)
         index = len(self.blocks)
+        half, plan = halves.next_half(self.plan, [*self.earlier, *self.blocks])
         with self._timed("blocks"):
-            block = self.lab.run_block(self.plan, index, self.lab.coin(), base, cand, self.repo)
+            block = self.lab.run_block(plan, index, self.lab.coin(), base, cand, self.repo)
+        block = halves.marked(block, half)
         with uninterrupted():
             body = block.to_json()
             stored = body if self.plan.recorded else {**body, "unrecorded": True}
@@ -226,7 +242,7 @@ class Attempt:
         return base, cand
 
     def _validity(self) -> Validity:
-        marks = () if self.plan.recorded else ("unrecorded",)
+        marks = (*self.marks, *(() if self.plan.recorded else ("unrecorded",)))
         return Validity(forced=self.plan.forced, checks=self.checks, reason=self.failed_checks, marks=marks)
 
     def _evidence(self) -> Evidence | None:
@@ -263,8 +279,9 @@ class Attempt:
         return False
 
     def _wanted(self) -> int:
-        # An interrupted screen is continued: what it had counts towards the six, whoever measured it.
-        if TIERS[self.plan.tier].proves or self.plan.again or not self.earlier:
+        # An interrupted screen or confirm run is continued: what it had counts towards its number.
+        adds = TIERS[self.plan.tier].proves and self.plan.tier != "confirm"
+        if adds or self.plan.again or not self.earlier:
             return self.plan.max_blocks
         return max(0, self.plan.max_blocks - sum(counts(block, self.plan.forced) for block in self.earlier))
 
@@ -297,8 +314,10 @@ class Attempt:
             "description": self._description(verdict),
             "limit_stop_reason": self.limit_stop_reason,
             "relink_floor": relink_floor(self.blocks) if self.plan.tier == "calibrate" else None,
+            "toolchain": self.lab.toolchain(self.repo),
             "reason": verdict.reasons[0] if verdict.reasons else "",
             "problem": self.problem_details,
+            "witnesses": self._witnesses(verdict).to_json(),
             "patch_id": self.lab.patch_id(self.repo, self.plan.base, self.plan.cand),
             **rounds.cells(self.ledger, self.plan, verdict.evidence.hl if verdict.evidence else None),
         }
@@ -332,6 +351,7 @@ class Attempt:
                 "artifact": self.folder.relative("aggregate.json"),
                 "equality": self.equality.to_json() if self.equality is not None else None,
                 "checks": self.checks,
+                "halves": self._halves(),
                 "limit_stop_reason": self.limit_stop_reason,
                 "problem": self.problem_details or None,
             },
@@ -348,7 +368,15 @@ class Attempt:
             "validity": self.decided_from[0].to_json(),
             "budget_ended": self.decided_from[1],
             "pooled_through": self.last_seq,
+            **({"halves": found} if (found := self._halves()) else {}),
         }
+
+    def _halves(self) -> dict[str, Any] | None:
+        return halves.estimates(self.plan, [*self.earlier, *self.blocks])
+
+    def _draw_unused(self) -> bool | None:
+        public, drawn = self.equality, self.drawn_equality
+        return None if drawn is None else bool(public.base_digest == drawn.base_digest)
 
     def _aggregate(self, verdict: Verdict, seconds: dict[str, float]) -> dict[str, Any]:
         return {
@@ -366,6 +394,8 @@ class Attempt:
             "builds": [build.build_id if build else None for build in self.builds],
             "native_sha256": [build.artifact_sha256 if build else None for build in self.builds],
             "equality": self.equality.to_json() if self.equality is not None else None,
+            "held_out_equality": self.drawn_equality.to_json() if self.drawn_equality is not None else None,
+            "halves": self._halves(),
             "witnesses": self._witnesses(verdict).to_json(),
             "instructions": self.counted.to_json() if self.counted is not None else None,
             "seconds": seconds,
@@ -386,6 +416,7 @@ class Attempt:
 
     def _notes(self, verdict: Verdict) -> list[str]:
         lines = [self._witnesses(verdict).line()] if self.blocks else []
+        lines += halves.lines(self._halves(), self._draw_unused())
         speeds = {
             name: statistics.median(
                 [ns / block.steps for block in self.blocks for ns in getattr(block, f"{side}_ns")]

@@ -7,21 +7,33 @@ Facts about the repository are gathered here; whether they suffice is cartlab.ro
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from cartlab.errors import NotLegalNow
-from cartlab.ledger import Ledger
+from cartlab.errors import NotLegalNow, UsageError
+from cartlab.ledger import Event, Ledger
 from cartlab.ledger.attempts import calibration_of
-from cartlab.model import Ref, Verdict, digest_of
+from cartlab.model import Ref, digest_of
 from cartlab.outcome import Outcome
+from cartlab.pipeline import rounds
 from cartlab.pipeline.checking import recorded_pass
 from cartlab.pipeline.lab import Lab
 from cartlab.pipeline.request import Request, Runner
 from cartlab.pipeline.voice import Voice
-from cartlab.round import CandidateFacts, Round, acts, confirm_candidate, fold, lesson, require_legal
+from cartlab.round import (
+    CandidateFacts,
+    Round,
+    acts,
+    confirm_candidate,
+    confirm_obstacles,
+    fold,
+    require_legal,
+    round_part,
+)
 from cartlab.round.fold import accepted_before
+from cartlab.round.rules import UNFINISHED
 
 
 def open_now(
@@ -44,10 +56,10 @@ def open_now(
     head = lab.resolve(repo, "HEAD")
     workload, source = lab.workload(config, repo, runner)
     voice.say(source)
-    calibrated = calibration_of(ledger.attempts(), lab.host_class())
+    calibrated = calibration_of(ledger.attempts(), lab.host_class(), lab.toolchain(repo))
     if calibrated is None or calibrated.plan.base.tree != head.tree:
         raise NotLegalNow(
-            f"a round's baseline is calibrated first; {head.commit[:12]} is not, on this host",
+            f"a round's baseline is calibrated first; {head.commit[:12]} is not, on this host and toolchain",
             "scripts/autoresearch.py calibrate HEAD",
         )
     pinned = {
@@ -79,19 +91,33 @@ def confirm(
     falsify: str | None,
 ) -> Outcome:
     """The candidate's confirm run: every obstacle is named before anything is built; the end completes the
-    round or sends it back to its candidates.
+    round or sends it back to its candidates. A run that was killed after its end is not had again.
     """
-    from cartlab.pipeline.run import run
+    from cartlab.pipeline.run import close_killed, run
 
+    refuse_other_sizes(runner)
+    if not dry_run:
+        close_killed(ledger, voice)
+        settled = rounds.watch(lab, repo, ledger, voice)
+        if settled is not None and _answers(settled, text, lab, repo):
+            return recorded_end(ledger, settled, root)
     found = fold(ledger.events())
     require_legal(found, "confirm")
     assert found is not None  # require_legal refuses without a round
-    ready = confirm_candidate(found)
-    name = text or (ready.commit if ready else None)
+    name = text or due(found)
     if name is None:
         raise NotLegalNow("no accepted candidate is due for its confirm run", "scripts/autoresearch.py next")
     cand = lab.resolve(repo, name)
-    facts = facts_of(lab, repo, ledger, found, cand)
+    stated = lab.statements(repo, cand)
+    facts = facts_of(lab, repo, ledger, found, cand)._replace(
+        mechanism=mechanism or stated.get("Mechanism"), falsify=falsify or stated.get("Falsified-by")
+    )
+    obstacles = confirm_obstacles(found, facts)
+    if obstacles:
+        raise NotLegalNow(f"{cand.commit[:12]} may not be confirmed: {'; '.join(obstacles)}", "ask `next`")
+    seed = found.draws.get(cand.tree) or lab.draw()
+    if not dry_run:
+        seed = str(acts.start_confirm(ledger, facts, seed)["body"]["seed"])
     asked = Request(
         command="round confirm",
         tier="confirm",
@@ -99,37 +125,101 @@ def confirm(
         cand=cand.commit,
         full=found.strict,
         dry_run=dry_run,
-        mechanism=mechanism,
-        falsify=falsify,
+        mechanism=facts.mechanism,
+        falsify=facts.falsify,
+        held_out=seed,
         runner=runner,
     )
-    if not dry_run:
-        acts.start_confirm(ledger, facts, digest_of([cand.tree, lab.attempt_id("confirm", cand)]))
     out = run(asked, lab, repo, root, voice)
-    if dry_run or out.attempt_id is None or out.status in ("interrupted", "busy_invalid"):
+    return out if dry_run else ended(ledger, out)
+
+
+def _answers(settled: Event, text: str | None, lab: Lab, repo: Path) -> bool:
+    body = settled["body"]
+    return text is None or body["action"] == "complete" or lab.resolve(repo, text).tree == body["tree"]
+
+
+def refuse_other_sizes(runner: Runner) -> None:
+    """UsageError for flags under which a confirm run would prove nothing, and yet be had."""
+    wrong = {
+        "--max-blocks": runner.max_blocks is not None,
+        "--force-busy": runner.force_busy,
+        "--policy": runner.policy != "anytime",
+        "--unit": runner.unit != "block",
+    }
+    for flag, given in wrong.items():
+        if given:
+            raise UsageError(
+                f"a confirm run has one size and one policy: {flag} would spoil the only one there is",
+                "leave it out; --max-wall-clock-minutes may stop it, and the same command continues it",
+            )
+
+
+def due(found: Round) -> str | None:
+    """The commit whose confirm run comes next, or is to go on."""
+    if found.state == "confirming":
+        going = [tree for tree in found.draws if found.confirms.get(tree) in (None, "running", *UNFINISHED)]
+        if going and going[-1] in found.candidates:
+            return found.candidates[going[-1]].commit
+    ready = confirm_candidate(found)
+    return ready.commit if ready else None
+
+
+def then(request: Request, out: Outcome, lab: Lab, repo: Path, root: Path, voice: Voice) -> Outcome:
+    """After an acceptance run with --confirm: the confirm run where that run makes it due, else why not."""
+    if not request.confirm or request.dry_run:
         return out
-    attempt = ledger.attempts()[out.attempt_id]
-    body: Mapping[str, Any] = attempt.decision or {}
-    artifact = (attempt.finished or {}).get("artifact")
-    event = acts.complete(
+    ledger = Ledger.open(root, round_part=round_part)
+    found = rounds.active(ledger)
+    ready = confirm_candidate(found) if found is not None and found.state != "paused" else None
+    if ready is None or ready.tree != out.candidate.tree:
+        why = "no round is open" if found is None else f"round {found.id} is {found.state}"
+        out.text.append(f"--confirm: no confirm run is due for this candidate ({why})")
+        return out
+    for line in out.text:
+        voice.say(line)
+    return confirm(
+        ready.commit,
+        lab,
+        repo,
+        root,
         ledger,
-        facts,
-        attempt.id,
-        Verdict.from_json(body),
-        attempt.plan.recorded,
-        attempt.plan.policy,
-        artifact,
+        voice,
+        runner=replace(request.runner, max_blocks=None, force_busy=False, approve=None),
+        dry_run=False,
+        mechanism=request.mechanism,
+        falsify=request.falsify,
     )
-    ended = fold(ledger.events())
-    if event["body"]["action"] == "complete" and ended is not None:
-        ledger.note("scratchpad.md", lesson(ended), attempt.id, "lesson")
-        out.text.append(f"round complete; the next baseline is {cand.commit}")
+
+
+def recorded_end(ledger: Ledger, settled: Event, root: Path) -> Outcome:
+    """The answer about a confirm run that ended before and is recorded only now."""
+    from cartlab.pipeline.run import remembered
+
+    attempt = ledger.attempts()[settled["body"]["attempt"]]
+    decision: Mapping[str, Any] = attempt.decision or {}
+    return ended(ledger, remembered(attempt, decision, attempt.plan.base, attempt.plan.cand, root))
+
+
+def ended(ledger: Ledger, out: Outcome) -> Outcome:
+    """The answer of a confirm run with what it means for the round, as the ledger has it now."""
+    found = fold(ledger.events())
+    assert found is not None  # it was opened before the run
+    tree = str(out.candidate.tree)
+    out.details = {**(out.details or {}), "round": {"id": found.id, "state": found.state}}
+    if found.completed is not None and found.completed["attempt"] == out.attempt_id:
+        out.text.append(f"round complete; the next baseline is {found.completed['commit']}")
         out.report.next = "scripts/autoresearch.py report --session"
-    else:
-        out.text.append(f"the round is not complete: {event['body']['reason']}")
-        out.reasons.append(event["body"]["reason"])
+    elif found.confirms.get(tree) not in UNFINISHED and tree in found.confirm_reasons:
+        out.text.append(f"the round is not complete: {found.confirm_reasons[tree]}")
+        out.reasons.append(found.confirm_reasons[tree])
         out.report.next = "scripts/autoresearch.py next"
-    ledger.project()
+    elif found.state == "paused":
+        out.text.append(f"the round is paused by {found.pause_rule}: a resume goes on with what is left")
+        out.report.next = rounds.RESUME
+    else:
+        out.text.append("the confirm run is not finished: the same command continues it")
+        out.report.next = "scripts/autoresearch.py round confirm"
     return out
 
 
@@ -140,14 +230,17 @@ def facts_of(lab: Lab, repo: Path, ledger: Ledger, found: Round, cand: Ref) -> C
     changed = lab.changed(repo, base.commit, cand.commit)
     surfaces = lab.surfaces(config, "auto", changed)
     trees, patches = accepted_before(ledger.events(), found.id)
-    accepted = {kept.commit for kept in found.kept}
+    recorded = {one.commit for one in found.candidates.values() if one.status is not None}
     return CandidateFacts(
         commit=cand.commit,
         tree=cand.tree,
         patch_id=lab.patch_id(repo, base, cand),
         on_branch=lab.is_ancestor(repo, cand.commit, "HEAD"),
         descends=lab.is_ancestor(repo, base.commit, cand.commit),
-        outside=tuple(lab.strangers(repo, base.commit, cand.commit, config.build.inputs, accepted)),
+        outside=tuple(
+            commit[:12]
+            for commit in lab.strangers(repo, base.commit, cand.commit, config.build.inputs, recorded)
+        ),
         checks_passed=recorded_pass(ledger.events(), cand.tree, surfaces),
         known_trees=frozenset(trees),
         known_patches=frozenset(patches),

@@ -30,6 +30,21 @@ def no_count(_plan: Plan, _base: Build, _cand: Build, _repo: Path) -> Any:
     return None
 
 
+def none_missing(_repo: Path, _commits: list[str]) -> list[str]:
+    """For tests: every commit is there."""
+    return []
+
+
+def no_toolchain(_repo: Path) -> str | None:
+    """For tests: nothing compiles."""
+    return None
+
+
+def fresh_draw() -> str:
+    """The seed of a held-out draw, from the system's entropy: nobody knows it before it is drawn."""
+    return secrets.token_hex(16)
+
+
 @dataclass(frozen=True)
 class Lab:
     """One callable a question to the world. All raise cartlab.errors only."""
@@ -58,6 +73,9 @@ class Lab:
     attempt_id: Callable[[str, Ref], str]
     lease: Callable[..., AbstractContextManager[Any]] = no_lease
     instructions: Callable[[Plan, Build, Build, Path], Any] = no_count
+    missing: Callable[[Path, list[str]], list[str]] = none_missing
+    toolchain: Callable[[Path], str | None] = no_toolchain
+    draw: Callable[[], str] = fresh_draw
     clock: Callable[[], float] = time.monotonic
 
     @classmethod
@@ -87,13 +105,15 @@ class Lab:
             surfaces=checks.choose,
             run_checks=checks.run,
             is_ancestor=sources.is_ancestor,
-            strangers=strangers,
+            strangers=sources.strangers,
+            missing=sources.missing,
             protected=sources.protected_changes,
             harness_hash=measure.harness_hash,
             host_class=host.host_class,
             coin=measure.draw_coin,
             attempt_id=new_attempt_id,
             lease=lease.hold,
+            toolchain=sources.toolchain_id,
             instructions=lambda plan, base, cand, repo: measure.count_instructions(
                 plan, base, cand, repo=repo
             ),
@@ -133,27 +153,3 @@ def patch_id(repo: Path, base: Ref, cand: Ref) -> str | None:
         git.command(repo, ["patch-id", "--stable"]), input=change, capture_output=True, env=git.environment()
     )
     return done.stdout.decode().partition(" ")[0].strip() or None
-
-
-def strangers(repo: Path, base: str, cand: str, inputs: tuple[str, ...], accepted: set[str]) -> list[str]:
-    """Commits of base..cand that change built paths and lie in no attempt, oldest first, twelve digits
-    each.
-
-    A commit lies in an attempt when it is the attempt's candidate or between two of them: so a run of
-    commits that ends in a candidate belongs to that candidate.
-    """
-    from cartlab import sources
-    from cartlab.sources import git
-
-    loose: list[str] = []
-    for commit in git.line(repo, "rev-list", "--reverse", f"{base}..{cand}").split():
-        built = [
-            name
-            for name in sources.changed(repo, f"{commit}~1", commit)
-            if not inputs or sources.matches(name, inputs)
-        ]
-        if built:
-            loose.append(commit[:12])
-        if commit in accepted:
-            loose = []
-    return loose

@@ -32,7 +32,8 @@ class Request:
     """One measurement. `tier` is a row of model.TIERS; base and cand are refs as typed.
 
     pool: may earlier blocks of the pair take part, and may the ledger answer (run_git_ref_benchmark asks
-    for neither). any_paths: protected paths may differ, for what cannot keep anything (bisect).
+    for neither). any_paths: protected paths may differ, for what cannot keep anything (bisect). held_out: the
+    seed of a confirm run's draw. confirm: have the confirm run at once where this makes it due.
     """
 
     command: str
@@ -49,4 +50,6 @@ class Request:
     mechanism: str | None = None
     falsify: str | None = None
     any_paths: bool = False
+    held_out: str | None = None
+    confirm: bool = False
     runner: Runner = field(default_factory=Runner)

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cartlab.errors import BadInput
 from cartlab.ledger import Attempt as Past
 from cartlab.ledger import Ledger
 from cartlab.model import Build, Plan, Ref, Verdict, Workload
@@ -24,7 +25,7 @@ from cartlab.pipeline.lab import Lab
 from cartlab.pipeline.request import Request
 from cartlab.pipeline.voice import Voice
 from cartlab.root import make_folder
-from cartlab.round import round_part
+from cartlab.round import fold, require_legal, round_part
 
 # Words that every shell takes as they stand.
 PLAIN = re.compile(r"[\w@%+=:,./^-][\w@%+=:,./^~-]*")
@@ -36,12 +37,18 @@ def run(request: Request, lab: Lab, repo: Path, root: Path, voice: Voice) -> Out
     """
     began = lab.clock()
     config = lab.load_config(repo)
-    workload, source = lab.workload(config, repo, request.runner)
-    voice.say(source)
+    past = open_ledger(root, voice, mend=not request.dry_run) if root.is_dir() else None
+    binds = request.pool or request.tier == "calibrate"
+    if past is not None and not request.dry_run:
+        close_killed(past, voice)
+        if binds:
+            rounds.watch(lab, repo, past, voice)
+    if binds:
+        require_legal(fold(past.events()) if past is not None else None, request.tier)
+    workload = reached(request, lab, config, repo, past, voice)
     base, cand = lab.resolve(repo, request.base), lab.resolve(repo, request.cand)
     say_dirty(lab.dirty(repo), voice)
-    past = open_ledger(root, voice, mend=not request.dry_run) if root.is_dir() else None
-    plan = planned(request, lab, repo, base, cand, workload, past)
+    plan = planned(request, lab, repo, base, cand, workload, past, config)
     for warning in plan.warnings:
         voice.warn(f"warning: {warning}")
     if request.dry_run:
@@ -50,8 +57,8 @@ def run(request: Request, lab: Lab, repo: Path, root: Path, voice: Voice) -> Out
         make_folder(root)
         past = open_ledger(root, voice)
     past.init()
-    for closed in past.close_abandoned():
-        voice.warn(f"attempt {closed} was killed before it ended: closed, its blocks are kept")
+    if plan.round_id is not None:
+        rounds.unrelated(lab, repo, past, plan, config, voice)
     if (known := known_verdict(request, plan, past)) is not None:
         past.project()
         return remembered(*known, base, cand, root)
@@ -62,27 +69,63 @@ def run(request: Request, lab: Lab, repo: Path, root: Path, voice: Voice) -> Out
         past.events()
         if past.tip != seen:
             # Others had their turn meanwhile: the floor, the round and what is known of the pair may be new.
-            plan = planned(request, lab, repo, base, cand, workload, past)
+            plan = planned(request, lab, repo, base, cand, workload, past, config)
             if (known := known_verdict(request, plan, past)) is not None:
                 return remembered(*known, base, cand, root)
         return Attempt(plan, request, lab, config, repo, root, past, voice, began).carry_out()
 
 
 def planned(
-    request: Request, lab: Lab, repo: Path, base: Ref, cand: Ref, workload: Workload, past: Ledger | None
+    request: Request,
+    lab: Lab,
+    repo: Path,
+    base: Ref,
+    cand: Ref,
+    workload: Workload,
+    past: Ledger | None,
+    config: Any,
 ) -> Plan:
     """The frozen plan from what the ledger says now, bound to the open round; NotLegalNow where that forbids
     it.
     """
     plan = planning.freeze(request, lab, repo, base, cand, workload, past)
-    return rounds.bind(plan, past) if request.pool or request.tier == "calibrate" else plan
+    if request.pool or request.tier == "calibrate":
+        plan = rounds.bind(plan, past, config.protected)
+    if past is not None and request.tier in ("screen", "accept", "accept-stack"):
+        again = rounds.judged_before(past, plan, lab.patch_id(repo, base, cand))
+        plan = replace(plan, warnings=(*plan.warnings, *again))
+    return plan
 
 
 def known_verdict(request: Request, plan: Plan, past: Ledger) -> tuple[Past, Mapping[str, Any]] | None:
     """The recorded verdict that answers for this plan, None where something is to be measured."""
-    if not request.pool or request.again or request.equal_only:
+    if not request.pool or request.again or request.equal_only or request.tier == "confirm":
         return None
-    return past.verdict_of(plan.pair, plan.tier, plan.policy_hash)
+    known = past.verdict_of(plan.pair, plan.tier, plan.policy_hash)
+    # Every workload is more than was asked before: only a run of that extent answers for it.
+    return known if known is not None and known[0].plan.full >= request.full else None
+
+
+def reached(
+    request: Request, lab: Lab, config: Any, repo: Path, past: Ledger | None, voice: Voice
+) -> Workload:
+    """The workload, named in the first line; an open round pauses where what it plays is gone."""
+    runner = request.runner
+    try:
+        workload, source = lab.workload(config, repo, runner)
+    except BadInput as error:
+        chosen = runner.rom_path or runner.game or runner.state_dir or runner.workload
+        if not chosen and not request.dry_run:
+            rounds.access_failed(past, voice, error.message)
+        raise
+    voice.say(source)
+    return workload if request.held_out is None else workload.drawn(request.held_out)
+
+
+def close_killed(ledger: Ledger, voice: Voice) -> None:
+    """End the attempts whose process is gone; their blocks and verdicts stay."""
+    for closed in ledger.close_abandoned():
+        voice.warn(f"attempt {closed} was killed before it ended: closed, its blocks are kept")
 
 
 def open_ledger(root: Path, voice: Voice, mend: bool = True) -> Ledger:
@@ -111,7 +154,9 @@ def typed(request: Request) -> str:
     switches = {
         "--again": request.again,
         "--equal-only": request.equal_only,
-        "--full": request.full,
+        # The confirm run has the size of its round.
+        "--full": request.full and request.tier != "confirm",
+        "--confirm": request.confirm,
         "--no-checks": not request.checks and not script,
         "--no-record": not request.recorded and not script,
         "--force-busy": runner.force_busy,

@@ -6,7 +6,16 @@ at the end; acts: the only functions that append to a ledger. All but acts are p
 """
 
 from cartlab.round.actions import Action, NextFacts, next_actions, require_legal
-from cartlab.round.acts import abandon, complete, confirm_failed, open_round, pause, resume, start_confirm
+from cartlab.round.acts import (
+    abandon,
+    complete,
+    confirm_failed,
+    open_round,
+    pause,
+    resume,
+    settle,
+    start_confirm,
+)
 from cartlab.round.fold import fold, history, round_part
 from cartlab.round.rules import (
     CandidateFacts,
@@ -46,6 +55,7 @@ __all__ = [
     "round_part",
     "session_lines",
     "session_report",
+    "settle",
     "start_confirm",
     "transition",
 ]

@@ -68,6 +68,7 @@ class NextFacts(NamedTuple):
     """What `next` looks at besides the events. calibrated_at: of the newest calibration of this host and
     toolchain.
 
+    head_calibrated: is the newest calibration one of HEAD's tree; a round opens on no other.
     contract_paths: changed paths of HEAD against the baseline that are in the table of contract paths.
     """
 
@@ -77,6 +78,7 @@ class NextFacts(NamedTuple):
     calibrated_at: str | None
     contract_paths: tuple[str, ...] = ()
     max_proof_minutes: float = MAX_PROOF_MINUTES
+    head_calibrated: bool = True
 
 
 def _short(commit: str) -> str:
@@ -90,7 +92,7 @@ def next_actions(found: Round | None, facts: NextFacts) -> list[Action]:
     if found.state == "complete":
         return [
             Action("stop", "report --session", "the round is complete: report it and stop"),
-            Action("round open", "round open --goal TEXT", "a new goal starts from live HEAD"),
+            _open_one(facts, "a new goal starts from live HEAD"),
         ]
     if found.state == "paused":
         return [
@@ -109,10 +111,18 @@ def next_actions(found: Round | None, facts: NextFacts) -> list[Action]:
 
 
 def _without_round(facts: NextFacts) -> list[Action]:
-    open_one = Action(
-        "round open", "round open --goal TEXT", "no round is open: every command works as typed"
-    )
-    return [*_calibration(facts, facts.head_commit or "HEAD"), open_one]
+    due = _calibration(facts, facts.head_commit or "HEAD")
+    if due and not facts.head_calibrated:
+        return due
+    return [*due, _open_one(facts, "no round is open: every command works as typed")]
+
+
+def _open_one(facts: NextFacts, why: str) -> Action:
+    """Opening a round on HEAD, or what has to come before."""
+    if not facts.head_calibrated:
+        line = f"calibrate {_short(facts.head_commit or 'HEAD')}"
+        return Action("calibrate", line, f"{why}, once it is calibrated: then `round open --goal TEXT`")
+    return Action("round open", "round open --goal TEXT", why)
 
 
 def _calibration(facts: NextFacts, commit: str) -> list[Action]:
@@ -211,11 +221,12 @@ def require_legal(
     base_tree: str | None = None,
     workload_hash: str | None = None,
     harness_hash: str | None = None,
+    protected_hash: str | None = None,
 ) -> None:
     """NotLegalNow where the open round does not allow this command with these trees and hashes; nothing
     without a round.
     """
-    why = _refusal(found, command, base_tree, workload_hash, harness_hash)
+    why = _refusal(found, command, base_tree, workload_hash, harness_hash, protected_hash)
     if why:
         raise NotLegalNow(why[0], why[1])
 
@@ -226,6 +237,7 @@ def _refusal(
     base_tree: str | None,
     workload_hash: str | None,
     harness_hash: str | None,
+    protected_hash: str | None,
 ) -> tuple[str, str] | None:
     if found is None or not found.active:
         if command in ("confirm", "round resume", "round abandon"):
@@ -255,7 +267,7 @@ def _refusal(
             f"compare against {base}; another one takes abandon and open",
         )
     pinned = found.body.get("workload_hash")
-    if command != "confirm" and workload_hash is not None and pinned is not None and workload_hash != pinned:
+    if workload_hash is not None and pinned is not None and workload_hash != pinned:
         return "the round pins its workload, this is another one", "leave the workload's flags out"
     harness = found.body.get("harness_hash")
     if harness_hash is not None and harness is not None and harness_hash != harness:
@@ -263,6 +275,12 @@ def _refusal(
             "the harness changed since the round was opened",
             "restore it, or abandon and open the round again",
         )
-    if command == "confirm" and found.state not in ("stacked", "confirming"):
+    guarded = found.body.get("protected_hash")
+    if protected_hash is not None and guarded is not None and protected_hash != guarded:
+        return (
+            "the list of protected paths changed since the round was opened",
+            "restore [protected] in autoresearch.toml, or abandon and open the round again",
+        )
+    if command == "confirm" and found.state == "open":
         return "nothing accepted reaches the target yet", f"{SCRIPT} next"
     return None

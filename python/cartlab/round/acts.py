@@ -5,9 +5,9 @@ here.
   open            round_id, goal {id, title, opened_at}, baseline_commit, baseline_tree, target, strict,
   may_touch, policy,
                   policy_hash, workload_hash, harness_hash, protected_hash, calibration (attempt id or null)
-  confirm         tree, commit, seed (drawn after the candidate was fixed)
+  confirm         tree, commit, seed (drawn after the candidate was fixed; of the held-out half)
   confirm_failed  tree, reason        complete  tree, commit, attempt, estimate, lcb, artifact
-  pause           rule, reason        resume, abandon  reason
+  pause           rule, reason, commits (unrelated_changes)        resume, abandon  reason
 """
 
 from __future__ import annotations
@@ -90,11 +90,13 @@ def _reason(reason: str) -> str:
     return reason.strip()
 
 
-def pause(ledger: Ledger, rule: str, reason: str) -> Event:
-    """Pause the round by one of PAUSE_RULES."""
+def pause(ledger: Ledger, rule: str, reason: str, commits: Sequence[str] = ()) -> Event:
+    """Pause the round by one of PAUSE_RULES. commits: full ids that a resume lets pass from then on."""
     if rule not in PAUSE_RULES:
         raise UsageError(f"expected a pause rule of {', '.join(PAUSE_RULES)}; found {rule!r}")
-    return _act(ledger, "pause", lambda found: {"rule": rule, "reason": reason.strip() or PAUSE_RULES[rule]})
+    named = {"commits": list(commits)} if commits else {}
+    why = reason.strip() or PAUSE_RULES[rule]
+    return _act(ledger, "pause", lambda found: {"rule": rule, "reason": why, **named})
 
 
 def resume(ledger: Ledger, reason: str) -> Event:
@@ -110,7 +112,9 @@ def abandon(ledger: Ledger, reason: str) -> Event:
 
 
 def start_confirm(ledger: Ledger, facts: CandidateFacts, seed: str) -> Event:
-    """Note that the candidate's one confirm run begins; NotLegalNow with every obstacle that there is."""
+    """Note that the candidate's one confirm run begins, or goes on; NotLegalNow with every obstacle that
+    there is. seed: of the held-out draw; a run that goes on keeps the one that it began with.
+    """
 
     def body(found: Round) -> Json:
         obstacles = confirm_obstacles(found, facts)
@@ -118,7 +122,7 @@ def start_confirm(ledger: Ledger, facts: CandidateFacts, seed: str) -> Event:
             raise NotLegalNow(
                 f"{facts.commit[:12]} may not be confirmed: {'; '.join(obstacles)}", "ask `next`"
             )
-        return {"tree": facts.tree, "commit": facts.commit, "seed": seed}
+        return {"tree": facts.tree, "commit": facts.commit, "seed": found.draws.get(facts.tree, seed)}
 
     return _act(ledger, "confirm", body)
 
@@ -130,12 +134,13 @@ def confirm_failed(ledger: Ledger, tree: str, reason: str) -> Event:
 
 def complete(
     ledger: Ledger,
-    facts: CandidateFacts,
+    candidate: CandidateFacts | Ref,
     attempt: str,
     verdict: Verdict,
     recorded: bool,
     policy: str,
     artifact: str | None,
+    benchmark_tier: str = "local_acceptance",
 ) -> Event:
     """Complete the round, or record why the confirm run does not: the event's action says which."""
 
@@ -143,15 +148,45 @@ def complete(
         found = fold(events)
         if found is None or not found.active:
             raise NotLegalNow("no round is open: nothing to complete", "open one: `round open`")
-        lacking = completes(found, verdict, recorded, policy)
+        lacking = completes(found, verdict, recorded, policy, benchmark_tier)
         action = "confirm_failed" if lacking else "complete"
         transition(found.state, action)
-        body: Json = {"action": action, "round_id": found.id, "tree": facts.tree, "attempt": attempt}
+        body: Json = {"action": action, "round_id": found.id, "tree": candidate.tree, "attempt": attempt}
         if lacking:
             return "round", None, {**body, "reason": "; ".join(lacking)}
         evidence = verdict.evidence
         assert evidence is not None  # completes() asks for its bounds
-        body |= {"commit": facts.commit, "estimate": evidence.hl, "lcb": evidence.lcb, "artifact": artifact}
+        body |= {
+            "commit": candidate.commit,
+            "estimate": evidence.hl,
+            "lcb": evidence.lcb,
+            "artifact": artifact,
+        }
         return "round", None, body
 
     return ledger.transact(make)
+
+
+def settle(ledger: Ledger) -> Event | None:
+    """What a confirm run that was had means, where that is not recorded yet: `complete` or `confirm_failed`.
+
+    A process can die between the end of the run and this event; whichever command comes next calls it.
+    """
+    found = fold(ledger.events())
+    end = found.ended_confirm if found is not None else None
+    if found is None or end is None or found.state != "confirming":
+        return None
+    verdict = Verdict.from_json(end.decision)
+    try:
+        return complete(
+            ledger,
+            end.candidate,
+            end.attempt,
+            verdict,
+            end.recorded,
+            end.policy,
+            end.artifact,
+            end.benchmark_tier,
+        )
+    except NotLegalNow:  # another process was first
+        return None

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from cartlab.ledger import Event, attempts_of
-from cartlab.model import STATUSES, TIERS, Json
+from cartlab.model import STATUSES, TIERS, Json, Ref
 from cartlab.round.actions import NextFacts, next_actions
-from cartlab.round.states import TRANSITIONS, Candidate, Kept, Round, transition
+from cartlab.round.rules import UNFINISHED, confirm_status
+from cartlab.round.states import TRANSITIONS, Candidate, ConfirmEnd, Kept, Round, transition
 
 _SCREENED = ("triage_promote", "triage_discard", "inconclusive")
 
@@ -49,6 +50,11 @@ class _Fold:
             plan = self.plans[name]
             if self.active is not None and plan["recorded"]:
                 self._finished(self.active, name, plan, body)
+        elif kind == "repair" and body["what"] == "damaged" and self.active is not None:
+            self.active.damage = f"line {body['line']} of the ledger and all after it were set aside"
+        elif kind == "note" and body.get("kind") == "lesson" and self.current is not None:
+            done = self.current.completed
+            self.current.lesson_told |= done is not None and done["attempt"] == name
 
     def _round(self, event: Event, body: Json) -> None:
         action = body["action"]
@@ -61,20 +67,26 @@ class _Fold:
         moved = transition(found.state, action, found.left)
         if action == "pause":
             found.left, found.pause_rule, found.pause_reason = found.state, body["rule"], body["reason"]
+            found.excused |= set(body.get("commits") or ())
         elif action == "resume":
-            found.left = found.pause_rule = found.pause_reason = None
+            found.left = found.pause_rule = found.pause_reason = found.damage = None
             found.since_resume = []
+        elif action == "confirm":
+            found.draws[body["tree"]] = body["seed"]
+            found.ended_confirm = None
         elif action == "confirm_failed":
             found.confirm_reasons[body["tree"]] = body["reason"]
+            found.ended_confirm = None
         elif action == "complete":
             found.completed = body
+            found.ended_confirm = None
         elif action == "abandon":
             found.abandoned = body["reason"]
         found.state = moved
 
     def _started(self, found: Round, name: str, plan: Json) -> None:
         tier = plan["tier"]
-        if tier in ("calibrate", "single"):
+        if not _judges(plan):
             return
         tree = plan["cand"]["tree"]
         candidate = found.candidates.setdefault(
@@ -97,10 +109,12 @@ class _Fold:
                 "status": status,
                 "mechanism": plan.get("mechanism"),
                 "limit_stop_reason": body.get("limit_stop_reason"),
+                "side": (body.get("problem") or {}).get("side"),
+                "disagree": (body.get("witnesses") or {}).get("disagree") or [],
             }
         )
         candidate = found.candidates.get(plan["cand"]["tree"])
-        if candidate is None or tier in ("calibrate", "single"):
+        if candidate is None or not _judges(plan):
             return
         evidence: dict[str, Any] = decision.get("evidence") or {}
         candidate.status, candidate.tier = status, tier
@@ -112,7 +126,7 @@ class _Fold:
         if count and seconds:
             candidate.seconds_per_block = seconds / count
         if tier == "confirm":
-            found.confirms[candidate.tree] = status
+            self._confirmed(found, name, plan, decision, body)
             return
         if tier == "screen":
             candidate.promoted = status == "triage_promote"
@@ -123,6 +137,22 @@ class _Fold:
             self._kept(found, name, plan, decision, status)
         elif candidate.promoted and STATUSES[status].decision.startswith("discard"):
             candidate.promoted = False
+
+    @staticmethod
+    def _confirmed(found: Round, name: str, plan: Json, decision: Json, body: Json) -> None:
+        tree, used = plan["cand"]["tree"], (decision.get("evidence") or {}).get("used") or 0
+        found.confirms[tree] = confirm_status(str(body["status"]), used, TIERS["confirm"], found.strict)
+        if found.confirms[tree] in UNFINISHED or not decision:
+            return
+        found.ended_confirm = ConfirmEnd(
+            name,
+            Ref.from_json(plan["cand"]),
+            decision,
+            plan["benchmark_tier"],
+            plan["policy"],
+            plan["recorded"],
+            body.get("artifact"),
+        )
 
     def _kept(self, found: Round, name: str, plan: Json, decision: Json, status: str) -> None:
         evidence = decision.get("evidence") or {}
@@ -147,6 +177,11 @@ class _Fold:
             candidate.consumed = True
         if "kept" in _moves(found.state):
             found.state = transition(found.state, "kept")
+
+
+def _judges(plan: Json) -> bool:
+    """Is it a candidate's own run: no calibration, and not a further workload of another run."""
+    return plan["tier"] not in ("calibrate", "single") and not plan.get("part_of")
 
 
 def _moves(state: str) -> set[str]:

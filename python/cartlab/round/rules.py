@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cartlab.model import STATUSES, Evidence, Verdict
+from cartlab.model import STATUSES, TIERS, Evidence, Tier, Verdict
 from cartlab.round.states import Kept, Round
 
 MIN_TARGET = 1.10
@@ -46,6 +46,8 @@ class CandidateFacts(NamedTuple):
     known_trees: frozenset[str] = frozenset()
     known_patches: frozenset[str] = frozenset()
     touched: tuple[str, ...] = ()  # protected paths that it changes without leave
+    mechanism: str | None = None  # stated with the confirm run; else what its recorded runs state
+    falsify: str | None = None
 
 
 def confirm_bar(target: float, strict: bool = False) -> float:
@@ -53,6 +55,19 @@ def confirm_bar(target: float, strict: bool = False) -> float:
     strict.
     """
     return target if strict else round(1.0 + BAR_SHARE * (target - 1.0), 9)
+
+
+def confirm_blocks(strict: bool, tier: Tier = TIERS["confirm"]) -> int:
+    """The valid blocks that a confirm run has."""
+    return tier.full_blocks if strict else tier.blocks
+
+
+def confirm_status(status: str, used: int, tier: Tier, strict: bool) -> str:
+    """How a confirm run ended, for its having been had: one that a limit stopped short is as good as
+    interrupted.
+    """
+    measured = STATUSES[status].keeps or status in (*DISCARDS, "inconclusive")
+    return "interrupted" if measured and used < confirm_blocks(strict, tier) else status
 
 
 def confirm_candidate(found: Round) -> Kept | None:
@@ -85,10 +100,13 @@ def confirm_obstacles(found: Round, facts: CandidateFacts) -> list[str]:
         ),
         (had is not None and had not in UNFINISHED, f"its confirm run was had: {had}"),
         (
-            candidate is None or not candidate.mechanism,
+            not (facts.mechanism or (candidate and candidate.mechanism)),
             "no mechanism stated (--mechanism or a Mechanism: trailer)",
         ),
-        (candidate is None or not candidate.falsify, "no falsification stated (--falsify or Falsified-by:)"),
+        (
+            not (facts.falsify or (candidate and candidate.falsify)),
+            "no falsification stated (--falsify or Falsified-by:)",
+        ),
         (not facts.checks_passed, "no full checks of exactly its tree have passed"),
         (not facts.on_branch, "it is neither HEAD of the current branch nor its ancestor"),
         (not facts.descends, "it does not descend from the round's baseline"),
@@ -104,13 +122,18 @@ def confirm_obstacles(found: Round, facts: CandidateFacts) -> list[str]:
     return [why for broken, why in rules if broken]
 
 
-def completes(found: Round, verdict: Verdict, recorded: bool, policy: str) -> list[str]:
+def completes(
+    found: Round, verdict: Verdict, recorded: bool, policy: str, benchmark_tier: str = "local_acceptance"
+) -> list[str]:
     """Why a finished confirm run does not complete the round; empty if it does."""
     bar = confirm_bar(found.target, found.strict)
     evidence = verdict.evidence or Evidence(0, 0, 0, None, None, None, None, 1.01, 1.0, 0.01, 0)
     estimate = evidence.hl or 0.0
+    needed = confirm_blocks(found.strict)
     rules = [
         (not STATUSES[verdict.status].keeps, f"the confirm run ended as {verdict.status}"),
+        (benchmark_tier != "local_acceptance", f"its tier is {benchmark_tier}, not local_acceptance"),
+        (evidence.used < needed, f"it has {evidence.used} of {needed} blocks"),
         (not recorded, "the run was not recorded"),
         (policy != "anytime", f"the {policy} policy proves nothing"),
         (
@@ -126,13 +149,21 @@ def completes(found: Round, verdict: Verdict, recorded: bool, policy: str) -> li
 def pause_due(found: Round) -> tuple[str, str] | None:
     """A pause rule that the attempts since the last resume call for: (rule, reason), or None."""
     ends = found.since_resume
-    if not found.active or found.state == "paused" or not ends:
+    if not found.active or found.state == "paused":
+        return None
+    if found.damage:
+        return "untrustworthy", found.damage
+    if not ends:
         return None
     last = ends[-1]
     if last["status"] == "tampered":
         return "untrustworthy", f"attempt {last['attempt']} has clocks or digests that no honest run gives"
     if str(last["limit_stop_reason"] or "").startswith("wall clock limit"):
         return "limits_exhausted", f"attempt {last['attempt']} stopped at its {last['limit_stop_reason']}"
+    if last["status"] == "build_failed" and last["side"] == "baseline":
+        return "access_failed", "the round's baseline, which was built before, does not build now"
+    if last["disagree"] and last["status"] in STATUSES and STATUSES[last["status"]].keeps:
+        return "untrustworthy", f"attempt {last['attempt']}: {last['disagree'][0]}"
     judged = [e for e in ends if e["status"] != "interrupted"]
     if len(judged) < 2 or last["status"] == "interrupted":
         return None

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cartlab.errors import NotLegalNow
+from cartlab.model import Ref
 
 STATES = ("open", "candidates", "stacked", "confirming", "complete", "paused", "abandoned")
 ENDED = ("complete", "abandoned")
@@ -19,7 +20,7 @@ ENDED = ("complete", "abandoned")
 TRANSITIONS: dict[str, dict[str, str]] = {
     "screened": {"open": "candidates", "candidates": "candidates", "stacked": "stacked"},
     "kept": {"open": "stacked", "candidates": "stacked", "stacked": "stacked"},
-    "confirm": {"stacked": "confirming", "confirming": "confirming"},
+    "confirm": {"candidates": "confirming", "stacked": "confirming", "confirming": "confirming"},
     "confirm_failed": {"confirming": "candidates"},
     "complete": {"confirming": "complete"},
     "abandon": dict.fromkeys(("open", "candidates", "stacked", "confirming", "paused"), "abandoned"),
@@ -94,6 +95,19 @@ class Kept:
     policy: str
 
 
+@dataclass(frozen=True)
+class ConfirmEnd:
+    """A confirm run that was had. decision: the body of its decision event."""
+
+    attempt: str
+    candidate: Ref
+    decision: dict[str, Any]
+    benchmark_tier: str
+    policy: str
+    recorded: bool
+    artifact: str | None
+
+
 @dataclass
 class Round:
     """A round as its events tell it. `body` is that of its opening; `left` the state that a pause left."""
@@ -106,6 +120,11 @@ class Round:
     kept: list[Kept] = field(default_factory=list)
     confirms: dict[str, str] = field(default_factory=dict)  # candidate tree -> its confirm run's status
     confirm_reasons: dict[str, str] = field(default_factory=dict)
+    draws: dict[str, str] = field(default_factory=dict)  # candidate tree -> seed of its held-out draw
+    ended_confirm: ConfirmEnd | None = None  # a confirm run that was had, and not yet what it means
+    lesson_told: bool = False
+    damage: str | None = None  # what was set aside of the ledger since the last resume
+    excused: set[str] = field(default_factory=set)  # commits that a pause named and a resume let pass
     left: str | None = None
     pause_rule: str | None = None
     pause_reason: str | None = None

@@ -92,6 +92,16 @@ def derive(
     )
 
 
+def halves_of(blocks: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, float | None]]:
+    """Half of a confirm run -> (its valid blocks, their Hodges-Lehmann estimate)."""
+    out: dict[str, tuple[int, float | None]] = {}
+    for half in ("public", "held-out"):
+        mine = [b for b in blocks if b["witness"].get("half") == half and is_sample(b, False)]
+        means = [(a + b) / 2 for a, b in combinations_with_replacement([value_of(b) for b in mine], 2)]
+        out[half] = (len(mine), math.exp(statistics.median(means)) if means else None)
+    return out
+
+
 def status_of(
     tier: str, found: Derived | None, validity: Mapping[str, Any], budget_ended: bool, floor: float
 ) -> str:

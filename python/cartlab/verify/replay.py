@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from cartlab.verify.chain import checked_lines
-from cartlab.verify.derive import FAILURES, KEEPS, Derived, derive, status_of, value_of
+from cartlab.verify.derive import FAILURES, KEEPS, Derived, derive, halves_of, status_of, value_of
 
 _RANK = {"keep": 3, "keep_stack": 3, "keep_small_gain": 2, "triage_promote": 1}
 _UNHASHED = {"steps", "verify_steps", "warmup_steps", "slice_steps", "slices", "slice_ms", "tier", "seed"}
@@ -82,6 +82,7 @@ class Replay:
         self.runs: dict[str, _Run] = {}
         self.round: Mapping[str, Any] | None = None  # the active one's opening
         self._opened: dict[str, int] = {}
+        self._draws: dict[str, tuple[str, int]] = {}  # candidate tree -> the round's draw, and when
         self._line = 0
 
     def feed(self, line: int, event: Mapping[str, Any]) -> None:
@@ -205,6 +206,10 @@ class Replay:
             plan["alpha"] != 0.01 or plan["tier"] in ("screen", "calibrate", "single")
         ):
             self._say(name, f"a {plan['tier']} at alpha {plan['alpha']} cannot keep")
+        if self._drawn(run) is not None:
+            self._halves(name, body, [*run.earlier, *(b for _, b in run.blocks)])
+        if body["status"] in KEEPS and self._unshared(name) and "benchmark-only" not in body["marks"]:
+            self._say(name, "a guard workload does not share the gain, and the verdict does not say so")
         if plan["forced"] != validity["forced"] or (plan["forced"] and not plan["approval"]):
             self._say(name, "waiving the contention rule needs an approval and shows in the verdict")
 
@@ -222,6 +227,37 @@ class Replay:
             )
             if not same:
                 self._say(name, f"{key}: stated {stated[key]}, the slices give {value}")
+
+    @staticmethod
+    def _drawn(run: _Run) -> str | None:
+        """The seed of the run's held-out draw."""
+        seed = run.plan["workload"]["params"].get("held_out")
+        return None if seed is None else str(seed)
+
+    def _halves(self, name: str, body: Mapping[str, Any], blocks: list[Mapping[str, Any]]) -> None:
+        stated = body.get("halves") or {}
+        for half, (used, hl) in halves_of(blocks).items():
+            one = stated.get(half) or {}
+            close = (
+                one.get("hl") == hl
+                if hl is None or one.get("hl") is None
+                else math.isclose(one["hl"], hl, rel_tol=1e-6)
+            )
+            if one.get("used") != used or not close:
+                self._say(
+                    name,
+                    f"the {half} half: stated {one.get('used')} blocks and {one.get('hl')}, "
+                    f"the slices give {used} and {hl}",
+                )
+
+    def _unshared(self, name: str) -> bool:
+        """Is there a guard workload measured beside this run whose estimate is no gain?"""
+        for run in self.runs.values():
+            if run.plan.get("part_of") == name and run.plan["workload"].get("guards"):
+                stated = (run.decision or {}).get("evidence") or {}
+                if (stated.get("hl") or 0.0) <= 1.0:
+                    return True
+        return False
 
     def _lowered(self, name: str, before: Mapping[str, Any] | None, body: Mapping[str, Any]) -> None:
         was = 0 if before is None else _RANK.get(before["status"], 0)
@@ -253,11 +289,17 @@ class Replay:
             if body["target"] < 1.10:
                 self._say(None, f"round {body['round_id']} has a target of {body['target']}")
             self.round = body
+            self._draws = {}
             self._opened[body["round_id"]] = event["seq"]
             return
         if found is None or body["round_id"] != found["round_id"]:
             self._say(None, f"{action} of round {body['round_id']}, which is not active")
             return
+        if action == "confirm":
+            before = self._draws.get(body["tree"])
+            if before is not None and before[0] != body["seed"]:
+                self._say(None, f"candidate tree {body['tree'][:12]} was given a second held-out draw")
+            self._draws[body["tree"]] = before or (body["seed"], event["seq"])
         if action == "complete":
             self._completed(found, body)
         if action in ("complete", "abandon"):
@@ -273,7 +315,17 @@ class Replay:
             return
         stated = run.decision["evidence"] or {}
         marks = set(run.decision.get("marks") or ())
+        draw = self._draws.get(body["tree"])
+        needed = 48 if found.get("strict") else 24
+        counts = [used for used, _ in halves_of([*run.earlier, *(b for _, b in run.blocks)]).values()]
         broken = [
+            ((stated.get("used") or 0) < needed, f"it has {stated.get('used')} of {needed} blocks"),
+            (run.plan["benchmark_tier"] != "local_acceptance", f"its tier is {run.plan['benchmark_tier']}"),
+            (
+                draw is None or draw[0] != self._drawn(run) or draw[1] > run.started_seq,
+                "its held-out half is not what the round drew after the candidate was fixed",
+            ),
+            (abs(counts[0] - counts[1]) > 1, f"its halves have {counts[0]} and {counts[1]} blocks"),
             (run.decision["status"] not in KEEPS, f"its confirm run ended as {run.decision['status']}"),
             ((stated.get("hl") or 0.0) < target, "the estimate is below the target"),
             ((stated.get("lcb") or 0.0) < bar - 1e-9, f"the lower bound is below {bar:.3f}"),

@@ -26,6 +26,7 @@ from cartlab.model import (
     canonical_json,
     digest_of,
 )
+from cartlab.pipeline import halves
 
 WORKLOAD = Workload("w", "slices", "w.py", "ops", "higher", "ops/s", 10, {"lanes": 4, "rom_path": "/x/y.nes"})
 
@@ -98,6 +99,7 @@ def record(
             break
         value = values[len(own)]
         block = value if isinstance(value, Block) else a_block(len(own), value)
+        block = halves.marked(block, halves.next_half(plan, [*earlier, *own])[0])
         body = block.to_json() if plan.recorded else {**block.to_json(), "unrecorded": True}
         seq = ledger.append("block", name, body)["seq"]
         own.append(block)
@@ -109,6 +111,7 @@ def record(
         "validity": held.to_json(),
         "budget_ended": ended,
         "pooled_through": seq,
+        "halves": halves.estimates(plan, [*earlier, *own]),
     }
     ledger.append("decision", name, body)
     ledger.append("attempt_finished", name, {"status": verdict.status, **finished})

@@ -44,6 +44,9 @@ def test_a_round_runs_from_open_to_complete_and_verifies(bench: Bench) -> None:
     assert current["state"] == "complete" and current["best_estimate"] > 1.1
     assert "half the time" in (bench.root / "scratchpad.md").read_text()
     actions = bench.run("next", "--json").json["details"]["actions"]
+    assert [one["action"] for one in actions] == ["stop", "calibrate"]
+    assert bench.run("calibrate", "HEAD", "--max-blocks", "2").code == 0
+    actions = bench.run("next", "--json").json["details"]["actions"]
     assert [one["action"] for one in actions] == ["stop", "round open"]
     report = verify_root(bench.root)
     assert report.holds, report.findings

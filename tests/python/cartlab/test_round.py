@@ -71,6 +71,7 @@ def test_every_state_takes_the_moves_of_the_table_and_refuses_all_others() -> No
         "candidates": {
             "screened": "candidates",
             "kept": "stacked",
+            "confirm": "confirming",
             "abandon": "abandoned",
             "pause": "paused",
         },
@@ -187,7 +188,7 @@ def test_completion_needs_the_estimate_at_target_and_the_bound_at_its_bar(
     ledger: Ledger, hl: float, lcb: float, strict: bool, completes: bool
 ) -> None:
     found = open_one(ledger, strict=strict)
-    evidence = Evidence(24, 0, 0, hl, lcb, None, 1e6, 1.01, 1.0, 0.01, 24)
+    evidence = Evidence(48 if strict else 24, 0, 0, hl, lcb, None, 1e6, 1.01, 1.0, 0.01, 24)
     lacking = rounds.completes(found, kept_verdict(evidence=evidence), True, "anytime")
     assert (lacking == []) == completes
 

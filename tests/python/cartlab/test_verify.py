@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ledger_runs import a_block, a_plan, forge, record
+from ledger_runs import WORKLOAD, a_block, a_plan, forge, record
 
 from cartlab import round as rounds
 from cartlab.decide import decide
@@ -171,7 +171,8 @@ def complete_round(tmp_path: Path) -> Path:
     record(ledger, a_plan("a", "accept", **why), noise(3, 0.12, 48))
     facts = rounds.CandidateFacts(topic.commit, topic.tree, None, True, True, (), True)
     rounds.start_confirm(ledger, facts, "seed")
-    made = record(ledger, a_plan("c", "confirm", **why), noise(4, 0.12, 24))
+    drawn = WORKLOAD.drawn("seed")
+    made = record(ledger, a_plan("c", "confirm", workload=drawn, **why), noise(4, 0.12, 24))
     done = rounds.complete(ledger, facts, "c", made, True, "anytime", None)
     assert done["body"]["action"] == "complete"
     return tmp_path
@@ -184,6 +185,16 @@ def round_body(events: list[dict[str, Any]], action: str) -> dict[str, Any]:
     return body
 
 
+def is_confirm(event: dict[str, Any]) -> bool:
+    return event["type"] == "round" and event["body"]["action"] == "confirm"
+
+
+def relabel(events: list[dict[str, Any]], attempt: str) -> None:
+    for event in events:
+        if event["attempt"] == attempt and event["type"] == "block":
+            event["body"]["witness"]["half"] = "public"
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -194,6 +205,12 @@ def round_body(events: list[dict[str, Any]], action: str) -> dict[str, Any]:
         (lambda ev: round_body(ev, "open").update(baseline_tree="0" * 40), "another baseline"),
         (lambda ev: round_body(ev, "complete").update(tree="0" * 40), "another candidate"),
         (lambda ev: round_body(ev, "complete").update(round_id="r"), "not active"),
+        (lambda ev: round_body(ev, "confirm").update(seed="chosen"), "not what the round drew"),
+        (lambda ev: ev.insert(-1, ev.pop(next(i for i, e in enumerate(ev) if is_confirm(e)))), "after the"),
+        (lambda ev: body_of(ev, "c", "attempt_started").update(benchmark_tier="local_diagnosis"), "its tier"),
+        (lambda ev: relabel(ev, "c"), "halves have 24 and 0"),
+        (lambda ev: body_of(ev, "c", "decision")["halves"]["public"].update(hl=1.2), "the public half"),
+        (lambda ev: body_of(ev, "c", "decision")["evidence"].update(used=20), "has 20 of 24"),
         (lambda ev: [*ev, {**ev[0]}], ""),
         (lambda ev: [ev[0], *ev], "while"),
         (lambda ev: [*ev[1:-2], ev[0], *ev[-2:]], "before the round was opened"),

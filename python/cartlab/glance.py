@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+ROWS = 5
 _GENESIS = b"0" * 64
 _MARK = b',"hash":"'
 
@@ -26,7 +27,7 @@ class Glance:
     rows: list[dict[str, str]]
 
 
-def glance(root: Path, rows: int = 5) -> Glance | None:
+def glance(root: Path, rows: int = ROWS) -> Glance | None:
     """The views if they are up to date and the ledger's chain is whole, else None."""
     try:
         current = json.loads((root / "current.json").read_text(encoding="utf-8"))

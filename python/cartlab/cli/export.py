@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,9 +27,6 @@ def translate(space: argparse.Namespace) -> Request:
 
 
 def run(context: Context, request: Request) -> Outcome:
-    import getpass
-    import socket
-
     from cartlab.exchange import export_events
     from cartlab.ledger import Ledger
     from cartlab.ledger.store import utc_now
@@ -44,7 +42,7 @@ def run(context: Context, request: Request) -> Outcome:
         out.status, out.text = "planned", [f"would export {len(events)} events"]
         return out
     try:
-        target.write_bytes(export_events(events, utc_now(), [socket.gethostname(), getpass.getuser()]))
+        target.write_bytes(export_events(events, utc_now(), own_names()))
     except OSError as error:
         raise BadInput(
             f"{request.file} could not be written: {error.strerror}", "name another file"
@@ -53,3 +51,19 @@ def run(context: Context, request: Request) -> Outcome:
     out.details = {"events": len(events)}
     out.text = [f"exported {len(events)} events to {request.file}"]
     return out
+
+
+# Names that every machine has: they give nothing away, and hiding them would garble texts.
+COMMON_NAMES = ("root", "user", "localhost")
+
+
+def own_names() -> list[str]:
+    """Words of this machine that must not leave it: its name and its user's."""
+    import getpass
+    import socket
+
+    names = [socket.gethostname()]
+    # A user id without an entry in the system's table has no name to hide.
+    with contextlib.suppress(KeyError, OSError):
+        names.append(getpass.getuser())
+    return [name for name in names if name not in COMMON_NAMES]

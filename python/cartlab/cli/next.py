@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cartlab.cli.context import Context
-from cartlab.glance import Glance, glance
+from cartlab.glance import ROWS, Glance, glance
 from cartlab.outcome import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from cartlab.ledger import Event
     from cartlab.round import Action
 
 SCRIPT = "scripts/autoresearch.py"
@@ -77,6 +78,14 @@ def actions_now(context: Context, seen: Glance | None) -> list[dict[str, Any]]:
     if seen and seen.current.get("state") not in (None, "abandoned"):
         return live(context)
     return advice(seen, measured_here(context))
+
+
+def seen_in(events: Sequence[Event]) -> Glance:
+    """What glance() would see once the views are those of these events; writes nothing."""
+    from cartlab.ledger import current_of, parse_table, results_tsv
+    from cartlab.round import round_part
+
+    return Glance(current_of(events, round_part(events)), parse_table(results_tsv(events))[-ROWS:])
 
 
 def proposals(context: Context) -> list[Action]:

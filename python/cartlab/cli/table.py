@@ -147,7 +147,13 @@ ROWS: tuple[Row, ...] = (
         "note", "note", "record", "append a lesson to scratchpad.md, stamped", ('note "the split costs 3 %"',)
     ),
     Row("idea", "idea", "record", "append an idea to ideas.md, stamped", ('idea "cache the tile rows"',)),
-    Row("report", "report", "record", "what the session did and what comes next", ("report --session",)),
+    Row(
+        "report",
+        "report",
+        "record",
+        "the evidence as one page for a browser, as Markdown or JSON; --session: what a session did",
+        ("report", "report --session", "report --format json --output report.json"),
+    ),
     Row(
         "explain",
         "explain",

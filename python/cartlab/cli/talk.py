@@ -22,10 +22,14 @@ PLAIN_INTERVAL = 10.0
 
 
 class Talk:
-    """The command's voice: `say` for people, `progress` for long work, `finish` for the answer."""
+    """The command's voice: `say` for people, `progress` for long work, `finish` for the answer.
+
+    document: the answer's text is one for a program or a browser, so that all else goes to stderr.
+    """
 
     def __init__(self, as_json: bool, program: str = SCRIPT) -> None:
         self.as_json = as_json
+        self.document = False
         self._program = program
         self._began = time.monotonic()
         self._last_plain = float("-inf")
@@ -37,12 +41,12 @@ class Talk:
     def say(self, line: str) -> None:
         """One line for people, at once."""
         self._clear()
-        print(self._own(line), file=sys.stderr if self.as_json else sys.stdout, flush=True)
+        print(self.own(line), file=sys.stderr if self.as_json or self.document else sys.stdout, flush=True)
 
     def warn(self, line: str) -> None:
         """One line on stderr, whatever the format."""
         self._clear()
-        print(self._own(line), file=sys.stderr, flush=True)
+        print(self.own(line), file=sys.stderr, flush=True)
 
     def progress(self, line: str) -> None:
         """What is being done now; shown once the command has taken over two seconds."""
@@ -84,13 +88,16 @@ class Talk:
         """Print the answer: the object, or the text and the five closing lines."""
         self._clear()
         if self.as_json:
-            print(self._own(json.dumps(outcome.to_json(), ensure_ascii=False, allow_nan=False)), flush=True)
+            print(self.own(json.dumps(outcome.to_json(), ensure_ascii=False, allow_nan=False)), flush=True)
             return
-        for line in (*outcome.text, *outcome.report.lines()):
-            print(self._own(line))
+        for line in outcome.text:
+            print(self.own(line))
+        closing = sys.stderr if self.document else sys.stdout
+        for line in outcome.report.lines():
+            print(self.own(line), file=closing)
         sys.stdout.flush()
 
-    def _own(self, text: str) -> str:
+    def own(self, text: str) -> str:
         """Command lines as this user types them: everything below writes the script of this repository, which
         another one that uses the installed `cartlab` does not have.
         """

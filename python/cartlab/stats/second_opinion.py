@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -41,16 +42,19 @@ def bca_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, f
         return None
     # scipy 1.15 renamed the argument; older ones know the other name alone.
     seed = "rng" if "rng" in inspect.signature(stats.bootstrap).parameters else "random_state"
-    found = stats.bootstrap(
-        (v,),
-        _estimates,
-        vectorized=True,
-        n_resamples=RESAMPLES,
-        batch=_BATCH,
-        confidence_level=level,
-        method="BCa",
-        **{seed: np.random.default_rng(SEED)},
-    ).confidence_interval
+    # Resamples that do not scatter are answered with None; scipy's warnings would only repeat that.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = stats.bootstrap(
+            (v,),
+            _estimates,
+            vectorized=True,
+            n_resamples=RESAMPLES,
+            batch=_BATCH,
+            confidence_level=level,
+            method="BCa",
+            **{seed: np.random.default_rng(SEED)},
+        ).confidence_interval
     low, high = float(found.low), float(found.high)
     return None if math.isnan(low) or math.isnan(high) else (low, high)
 

@@ -219,3 +219,17 @@ def test_a_pytest_benchmark_suite_gives_one_metric_a_test(tmp_path: Path) -> Non
 def test_costs_of_several_metrics_are_their_geometric_mean() -> None:
     workload = Workload("w", "pytest-benchmark", "c", "*", "lower", "s", 0)
     assert commands.cost(workload, {"a": 1e-3, "b": 4e-3}) == pytest.approx(2e6)
+
+
+def test_a_command_gets_the_seed_of_a_held_out_draw_and_the_public_run_gets_none(
+    project: fake_project.Project, tmp_path: Path
+) -> None:
+    build = project.build(tmp_path / "root")
+    workload = project.plan().workload
+    command = "echo METRIC rate=1; echo DIGEST draw=${CARTLAB_HELD_OUT:-none}"
+    public = dataclasses.replace(workload, command=command)
+    found = [
+        commands.once(one, "base", build, project.path, 0, 1, 0).digests["draw"]
+        for one in (public, public.drawn("a1b2"), public.drawn("a1b2").public)
+    ]
+    assert found == ["none", "a1b2", "none"]

@@ -61,3 +61,13 @@ def test_replaced_params_make_another_workload() -> None:
     assert found.workload(params={"lanes": 8}).hash != found.workload().hash
     with pytest.raises(BadInput, match="must be one of fake"):
         found.workload("nonsense")
+
+
+def test_a_workload_may_guard_and_may_not_name_a_draw_of_its_own() -> None:
+    guarding = fake_project.CONFIG.replace("verify = 20", "verify = 20\nguards = true")
+    assert config.parse(guarding).workload().guards
+    assert not config.parse(fake_project.CONFIG).workload().guards
+    with pytest.raises(BadInput, match="guards must be true or false"):
+        config.parse(fake_project.CONFIG.replace("verify = 20", "verify = 20\nguards = 1"))
+    with pytest.raises(BadInput, match="held_out is the controller's own"):
+        config.parse(fake_project.CONFIG.replace("lanes = 4", 'lanes = 4, held_out = "mine"'))

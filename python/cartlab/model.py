@@ -316,6 +316,7 @@ class Plan(Stored):
     block. slice_ms: their aimed length. unit: "block" | "process". design: "betting" | "groupseq". policy:
     "anytime" | "legacy". floor: 1 + the newest relink floor of this host, 1.0 if there is none. recorded:
     False for `--no-record`. part_of: the attempt that this one measures a further workload for.
+    legacy: the sizes of a run under that policy (cartlab.legacy.Sizes), None under any other.
     """
 
     attempt_id: str
@@ -353,6 +354,7 @@ class Plan(Stored):
     falsify: str | None = None
     round_id: str | None = None
     part_of: str | None = None
+    legacy: Mapping[str, Any] | None = None
     warnings: tuple[str, ...] = ()
 
     _nested = {"base": Ref, "cand": Ref, "workload": Workload}  # noqa: RUF012

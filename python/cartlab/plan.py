@@ -9,15 +9,18 @@ recognises a tier by its sizes.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
+from cartlab import legacy
 from cartlab.errors import UsageError
 from cartlab.model import DIAGNOSIS_TIER, POLICY, TIERS, Plan, Policy, Ref, Workload
 
 UNITS = ("block", "process")
 DESIGNS = ("betting", "groupseq")
 POLICIES = ("anytime", "legacy")
+# One ref alone: the legacy policy counts its invocations, two a block.
+SINGLE_TIERS = ("calibrate", "single")
 SLICES = 50
 SLICE_MS = 20.0
 
@@ -59,6 +62,8 @@ class Request:
     mechanism: str | None = None
     falsify: str | None = None
     round_id: str | None = None
+    legacy_flags: Mapping[str, str] = field(default_factory=dict)
+    cpus: int = 1
 
 
 def plan(request: Request, policy: Policy = POLICY) -> Plan:
@@ -92,7 +97,7 @@ def plan(request: Request, policy: Policy = POLICY) -> Plan:
         )
     max_blocks = budget if request.max_blocks is None else request.max_blocks
     changed = (max_blocks, slices, slice_ms) != (budget, SLICES, SLICE_MS)
-    return Plan(
+    made = Plan(
         attempt_id=request.attempt_id,
         command=row.command,
         tier=row.name,
@@ -128,6 +133,40 @@ def plan(request: Request, policy: Policy = POLICY) -> Plan:
         falsify=request.falsify,
         round_id=request.round_id,
         warnings=tuple(_warnings(request)),
+    )
+    return _legacy(request, made) if request.policy == "legacy" else made
+
+
+def _legacy(request: Request, made: Plan) -> Plan:
+    """The same run by the predecessor's sizes: one process a half, its pairs as blocks, no checks."""
+    if request.workload.kind != "slices":
+        raise UsageError(
+            f"--policy legacy counts steps, which a {request.workload.kind} workload has none of",
+            "leave it out, or name a workload of kind slices",
+        )
+    for flag, given in (
+        ("--max-blocks", request.max_blocks is not None),
+        ("--again", request.again),
+        ("--design", request.design != "betting"),
+        ("--unit", request.unit != "block"),
+    ):
+        if given:
+            raise UsageError(
+                f"{flag} means nothing to the legacy policy", "its own: --max-measured-invocations"
+            )
+    sizes, changed = legacy.sizes_of(request.tier, request.full, request.legacy_flags, request.cpus)
+    last = sizes.checkpoints[-1]
+    return replace(
+        made,
+        unit="process",
+        max_blocks=-(-last // 2) if request.tier in SINGLE_TIERS else last,
+        slices=sizes.repeats,
+        benchmark_tier=DIAGNOSIS_TIER if changed else TIERS[request.tier].benchmark_tier,
+        sizes_changed=changed,
+        policy_hash=legacy.policy_hash(),
+        checks=False,
+        legacy=sizes.to_json(),
+        warnings=("legacy policy: for comparison only; it proves nothing and completes no round",),
     )
 
 

@@ -41,6 +41,8 @@ def epoch_of(time: str) -> int:
 def sample_of(attempt: Attempt, attempts: Mapping[str, Attempt]) -> list[Block]:
     """The valid blocks that the attempt's evidence rests on: earlier runs' of the pair, then its own."""
     plan = attempt.plan
+    if plan.legacy is not None:
+        return list(attempt.blocks)
     earlier = blocks_of(attempts, plan.pair, plan.unit, before=attempt.id)
     forced = plan.forced
     return [

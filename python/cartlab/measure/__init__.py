@@ -18,7 +18,7 @@ from pathlib import Path
 
 from cartlab import config, sources
 from cartlab.errors import BadInput, Tampered
-from cartlab.measure import blocks, commands, equality, instructions, schedule, worker
+from cartlab.measure import blocks, commands, equality, instructions, invocations, schedule, worker
 from cartlab.measure.equality import Equality
 from cartlab.measure.instructions import Instructions
 from cartlab.measure.schedule import draw_coin
@@ -96,6 +96,11 @@ def run_block(plan: Plan, index: int, coin: int, base: Build, cand: Build, *, re
             "the harness must stay as it was when the plan was made; its files changed since",
             "start again: blocks of two harnesses are not pooled",
         )
+    if plan.legacy is not None:
+        # The predecessor measured the one build that it had.
+        same = {"base": base, "cand": cand}
+        setting = blocks.Setting(plan, index, coin, same, adapter_of(repo, plan.workload))
+        return invocations.run_pair(setting, plan.legacy)
     builds, layouts = layouts_of(plan, index, coin, {"base": base, "cand": cand}, repo)
     if plan.workload.kind != "slices":
         block = commands.run(plan, index, coin, builds, repo)

@@ -87,7 +87,7 @@ def run(setting: Setting) -> Block:
         after = contention.read(pids)
         left = {side: worker.close() for side, worker in workers.items()}
     check_leftovers(left)
-    return record(setting, schedule.order(coin, plan.slices), steps, sides, _window([(before, after)], sides))
+    return record(setting, schedule.order(coin, plan.slices), steps, sides, window([(before, after)], sides))
 
 
 def run_halves(setting: Setting) -> Block:
@@ -111,13 +111,23 @@ def run_halves(setting: Setting) -> Block:
             windows.append((before, contention.read([worker.pid])))
             check_leftovers({name: worker.close()})
     order = "".join(schedule.LETTERS[name] * plan.slices for name in schedule.roles(setting.coin))
-    return record(setting, order, taken[-1], sides, _window(windows, sides))
+    return record(setting, order, taken[-1], sides, window(windows, sides))
 
 
-def record(setting: Setting, order: str, steps: int, sides: Mapping[str, Side], busy: Contention) -> Block:
-    """Put a block together; Tampered where clocks disagree."""
+def record(
+    setting: Setting,
+    order: str,
+    steps: int,
+    sides: Mapping[str, Side],
+    busy: Contention,
+    requests: Mapping[str, Side] | None = None,
+) -> Block:
+    """Put a block together; Tampered where clocks disagree. requests: what was timed at once, where a slice
+    is the sum of several.
+    """
+    timed = sides if requests is None else requests
     dropped = contention.reason_to_drop(busy)
-    check_clocks(sides, dropped is not None)
+    check_clocks(timed, dropped is not None)
     base, cand = sides["base"], sides["cand"]
 
     def per_step(values: Sequence[int]) -> float:
@@ -130,7 +140,7 @@ def record(setting: Setting, order: str, steps: int, sides: Mapping[str, Side], 
         "cpu_ns_per_step": {name: per_step(side.cpu_ns) for name, side in sides.items()},
         "wall_ns_per_step": {name: per_step(side.ns) for name, side in sides.items()},
         "contention": busy.to_json(),
-        "parent_excess_ns": {name: excess_ns(side) for name, side in sides.items()},
+        "parent_excess_ns": {name: excess_ns(side) for name, side in timed.items()},
     }
     return Block(
         index=setting.index,
@@ -146,7 +156,7 @@ def record(setting: Setting, order: str, steps: int, sides: Mapping[str, Side], 
     )
 
 
-def _window(
+def window(
     readings: Sequence[tuple[contention.Reading, contention.Reading]], sides: Mapping[str, Side]
 ) -> Contention:
     slices_ns = sum(sum(side.ns) for side in sides.values())

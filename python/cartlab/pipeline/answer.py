@@ -163,9 +163,20 @@ def planned(plan: Plan, typed: str, ledger: str) -> Outcome:
     out.text = [
         f"plan: {plan.command} {plan.base.commit[:12]} -> {plan.cand.commit[:12]} "
         "(dry run: nothing is built or measured)",
-        f"  workload {plan.workload.name} {plan.workload.hash[:12]}, at most {plan.max_blocks} new blocks of "
-        f"{plan.slices} slices a side, {plan.slice_ms:g} ms each; time limit {limit}",
+        f"  workload {plan.workload.name} {plan.workload.hash[:12]}, at most {plan.max_blocks} "
+        f"{size_text(plan)}; time limit {limit}",
         f"  builds: {'fresh target folders' if plan.fresh_build else 'cached'}; policy {plan.policy}, "
         f"design {plan.design}, unit {plan.unit}, tier {plan.benchmark_tier}",
     ]
     return out
+
+
+def size_text(plan: Plan) -> str:
+    """What is measured, after its number."""
+    if plan.legacy is None:
+        return f"new blocks of {plan.slices} slices a side, {plan.slice_ms:g} ms each"
+    sizes = plan.legacy
+    return (
+        f"pairs of {sizes['steps']} steps x {sizes['repeats']} a side after {sizes['warmups']} to warm up, "
+        f"1-minute load below {sizes['max_load']:.2f}"
+    )

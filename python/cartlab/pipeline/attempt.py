@@ -320,6 +320,7 @@ class Attempt:
             "witnesses": self._witnesses(verdict).to_json(),
             "patch_id": self.lab.patch_id(self.repo, self.plan.base, self.plan.cand),
             **rounds.cells(self.ledger, self.plan, verdict.evidence.hl if verdict.evidence else None),
+            **self._finished_besides(),
         }
         self.ledger.append("attempt_finished", self.id, finished)
         proposed = rounds.after(self.ledger, self.plan, self.voice)
@@ -359,6 +360,10 @@ class Attempt:
         if proposed is not None:
             out.report.next = proposed
         return out
+
+    def _finished_besides(self) -> dict[str, Any]:
+        """What another policy has to say in attempt_finished."""
+        return {}
 
     def _decision(self, verdict: Verdict) -> dict[str, Any]:
         return {

@@ -33,7 +33,7 @@ class Beside(NamedTuple):
 def names(attempt: Attempt, verdict: Verdict) -> list[str]:
     """The workloads that this run measures besides its own."""
     plan, config = attempt.plan, attempt.config
-    if plan.tier not in TIERS_BESIDE or plan.part_of is not None:
+    if plan.tier not in TIERS_BESIDE or plan.part_of is not None or plan.legacy is not None:
         return []
     if plan.workload.name != config.default_workload:
         return []

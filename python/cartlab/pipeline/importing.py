@@ -60,6 +60,11 @@ def read_aggregate(path: Path) -> Aggregate:
         )
     try:
         plan, verdict = Plan.from_json(body["plan"]), Verdict.from_json(body["verdict"])
+        if plan.policy == "legacy":
+            raise BadInput(
+                f"{path.name} is of the legacy policy, which is for comparison where it was measured",
+                "`export` carries the whole ledger, its row included",
+            )
         blocks = [
             Block(at, one["coin"], "", (), (), 0, float(one["y"]), one["dropped"])
             for at, one in enumerate(body["block_values"])

@@ -16,6 +16,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from cartlab.host import load
 from cartlab.model import Block, Build, Plan, Ref, Workload
 from cartlab.pipeline.request import Runner
 
@@ -77,6 +78,9 @@ class Lab:
     toolchain: Callable[[Path], str | None] = no_toolchain
     draw: Callable[[], str] = fresh_draw
     clock: Callable[[], float] = time.monotonic
+    cpus: Callable[[], int] = lambda: os.cpu_count() or 1
+    load: Callable[[], float | None] = load
+    sleep: Callable[[float], None] = time.sleep
 
     @classmethod
     def real(cls) -> Lab:

@@ -8,11 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from cartlab import plan as plans
-from cartlab.errors import UsageError
 from cartlab.ledger import Ledger
 from cartlab.model import DIAGNOSIS_TIER, TIERS, Plan, Ref, Workload
 from cartlab.pipeline.lab import Lab
-from cartlab.pipeline.request import Request, Runner
+from cartlab.pipeline.request import Request
 
 
 def freeze(
@@ -23,7 +22,6 @@ def freeze(
     """
     runner = request.runner
     plans.refuse_legacy_flags(runner.legacy, runner.policy)
-    refuse_unmeasured(runner)
     stated = lab.statements(repo, cand)
     host_class = lab.host_class()
     made = plans.plan(
@@ -52,17 +50,11 @@ def freeze(
             keep_sources=runner.keep_sources,
             mechanism=request.mechanism or stated.get("Mechanism"),
             falsify=request.falsify or stated.get("Falsified-by"),
+            legacy_flags=runner.legacy,
+            cpus=lab.cpus(),
         )
     )
     if request.command != TIERS[request.tier].command:
         # A script that borrows a tier's sizes proves nothing in the ledger.
         made = replace(made, command=request.command, benchmark_tier=DIAGNOSIS_TIER, warnings=())
     return made
-
-
-def refuse_unmeasured(runner: Runner) -> None:
-    """What the worker driver cannot carry out is refused: other blocks under its name would lie."""
-    if runner.policy != "anytime":
-        raise UsageError(
-            f"--policy {runner.policy} cannot be measured here", "leave it out: --policy anytime"
-        )

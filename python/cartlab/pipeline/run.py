@@ -22,6 +22,7 @@ from cartlab.outcome import Outcome
 from cartlab.pipeline import answer, planning, rounds
 from cartlab.pipeline.attempt import Attempt
 from cartlab.pipeline.lab import Lab
+from cartlab.pipeline.legacy_run import LegacyAttempt, request_of
 from cartlab.pipeline.request import Request
 from cartlab.pipeline.voice import Voice
 from cartlab.root import make_folder
@@ -36,6 +37,7 @@ def run(request: Request, lab: Lab, repo: Path, root: Path, voice: Voice) -> Out
     ledger).
     """
     began = lab.clock()
+    request = request_of(request)
     config = lab.load_config(repo)
     past = open_ledger(root, voice, mend=not request.dry_run) if root.is_dir() else None
     binds = request.pool or request.tier == "calibrate"
@@ -72,7 +74,8 @@ def run(request: Request, lab: Lab, repo: Path, root: Path, voice: Voice) -> Out
             plan = planned(request, lab, repo, base, cand, workload, past, config)
             if (known := known_verdict(request, plan, past)) is not None:
                 return remembered(*known, base, cand, root)
-        return Attempt(plan, request, lab, config, repo, root, past, voice, began).carry_out()
+        kind = Attempt if plan.legacy is None else LegacyAttempt
+        return kind(plan, request, lab, config, repo, root, past, voice, began).carry_out()
 
 
 def planned(

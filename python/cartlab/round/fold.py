@@ -40,7 +40,7 @@ class _Fold:
             self._round(event, body)
         elif kind == "attempt_started":
             self.plans[name] = body
-            if self.active is not None and body["recorded"]:
+            if self.active is not None and _belongs(body):
                 self._started(self.active, name, body)
         elif kind == "block" and name is not None:
             self.block_counts[name] = self.block_counts.get(name, 0) + 1
@@ -48,7 +48,7 @@ class _Fold:
             self.decisions[name] = body
         elif kind == "attempt_finished" and name in self.plans:
             plan = self.plans[name]
-            if self.active is not None and plan["recorded"]:
+            if self.active is not None and _belongs(plan):
                 self._finished(self.active, name, plan, body)
         elif kind == "repair" and body["what"] == "damaged" and self.active is not None:
             self.active.damage = f"line {body['line']} of the ledger and all after it were set aside"
@@ -182,6 +182,11 @@ class _Fold:
 def _judges(plan: Json) -> bool:
     """Is it a candidate's own run: no calibration, and not a further workload of another run."""
     return plan["tier"] not in ("calibrate", "single") and not plan.get("part_of")
+
+
+def _belongs(plan: Json) -> bool:
+    """Is an attempt the round's: recorded, and of the policy that decides."""
+    return bool(plan["recorded"]) and plan.get("policy") != "legacy"
 
 
 def _moves(state: str) -> set[str]:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from cartlab.verify.chain import checked_lines
 from cartlab.verify.derive import FAILURES, KEEPS, Derived, derive, halves_of, status_of, value_of
+from cartlab.verify.legacy import complaints
 
 _RANK = {"keep": 3, "keep_stack": 3, "keep_small_gain": 2, "triage_promote": 1}
 _UNHASHED = {"steps", "verify_steps", "warmup_steps", "slice_steps", "slices", "slice_ms", "tier", "seed"}
@@ -180,15 +181,16 @@ class Replay:
         if body.get("overrides") is not None:
             self._lowered(name, before, body)
             return
-        if "legacy" in body.get("marks", ()) or run.plan["policy"] == "legacy":
-            self.report.not_derived += 1
-            return
         if body.get("equal_only") or run.plan["equal_only"]:
             self.report.not_derived += 1
             if body["status"] in _RANK:
                 self._say(name, "a run that only compared outputs cannot promote or keep")
             return
         plan = run.plan
+        if plan["policy"] == "legacy":
+            for what in complaints(plan, [b for _, b in run.blocks], body):
+                self._say(name, what)
+            return
         found = derive(
             run.earlier,
             [b for _, b in run.blocks],

@@ -181,7 +181,7 @@ def test_the_first_line_names_what_is_measured(bench: Bench) -> None:
         (("record", "nowhere.json"), 25),
         (("probe",), 23),
         (("screen", "HEAD~1"), 2),
-        (("screen", "HEAD~1", "HEAD", "--policy", "legacy"), 2),
+        (("screen", "HEAD~1", "HEAD", "--policy", "legacy", "--max-blocks", "3"), 2),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else str(value),
 )

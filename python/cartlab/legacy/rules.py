@@ -1,9 +1,9 @@
-"""`--policy legacy`: the predecessor's tiers, gates and statuses, for comparison only.
+"""The predecessor's tiers, gates and statuses.
 
-Source: the predecessor's rules. It takes precision for validity and calls a bootstrap of a median of three a
-95 % interval; both are kept here, because that is what it did. Where a number was left open, the docstring
-says what was chosen. A legacy verdict is marked and cannot complete a round. Nothing of
-it is used by the policy that decides.
+Source: the predecessor's rules. It takes precision for validity and calls a bootstrap of a median of
+three a 95 % interval; both are kept here, because that is what it did. Where a number was left open, the
+docstring says what was chosen. A legacy verdict is marked and cannot complete a round. Nothing of it is
+used by the policy that decides.
 """
 
 from __future__ import annotations
@@ -102,6 +102,18 @@ def faster_needed(pairs: int) -> int:
     """How many pairs must be faster for a win."""
     needed = math.ceil(FASTER_SHARE * pairs)
     return max(needed, FASTER_FLOOR) if pairs >= FASTER_FLOOR_FROM else needed
+
+
+def pair_ratio(base_ns: Sequence[int], cand_ns: Sequence[int]) -> float:
+    """Candidate speed / baseline speed of a pair: each side's value is the median speed of its repeats,
+    all of the same number of steps.
+    """
+    return statistics.median(1.0 / ns for ns in cand_ns) / statistics.median(1.0 / ns for ns in base_ns)
+
+
+def looks_until(checkpoints: Sequence[int], count: int) -> tuple[int, ...]:
+    """The checkpoints of a run that a limit ends after so many: the end itself is its last look."""
+    return (*(c for c in checkpoints if c < count), count)
 
 
 class Look(NamedTuple):
@@ -250,6 +262,37 @@ def cells_of(at: Look, load_fine: bool, load_ignored: bool) -> dict[str, object]
         "candidate_faster_pairs": at.faster,
         "candidate_faster_pairs_required_for_win": faster_needed(at.pairs),
         "validity_passed": at.valid,
+        "load_gate_passed": load_fine,
+        "load_gate_ignored_for_validity": load_ignored,
+    }
+
+
+def single_verdict_of(at: SingleLook) -> Verdict:
+    """A calibration's end as a verdict. The predecessor gave it no status of its own: anything else is
+    inconclusive.
+    """
+    row = STATUSES["inconclusive"]
+    failed = [name for name, held in at.gates.items() if not held]
+    reasons = (
+        f"median of {at.invocations} invocations {at.estimate:.1f} a second, bootstrap {at.low:.1f} to "
+        f"{at.high:.1f}",
+        f"gates failed: {', '.join(failed)}" if failed else "all stability gates held",
+        "legacy policy: for comparison only, proves nothing in a round",
+    )
+    return Verdict(row.name, row.decision, row.exit_code, reasons, None, at.stops, (MARK,))
+
+
+def single_cells_of(at: SingleLook, load_fine: bool, load_ignored: bool) -> dict[str, object]:
+    """The results.tsv cells of a calibration."""
+    return {
+        "measured_invocation_count": at.invocations,
+        "measured_pairs": None,
+        "official_median_sps": at.estimate,
+        "bootstrap_ci95_invocation_median_sps": [at.low, at.high],
+        "median_pair_ratio": None,
+        "mean_pair_ratio": None,
+        "candidate_faster_pairs": None,
+        "validity_passed": all(at.gates.values()),
         "load_gate_passed": load_fine,
         "load_gate_ignored_for_validity": load_ignored,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from cartlab.cli.context import Context
-from cartlab.cli.options import declare_runner, positive, runner, two_refs
+from cartlab.cli.options import declare_runner, positive, refuse_legacy, runner, two_refs
 from cartlab.errors import UsageError
 from cartlab.outcome import Outcome
 from cartlab.pipeline.bisecting import Asked
@@ -27,6 +27,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def translate(space: argparse.Namespace) -> Asked:
+    refuse_legacy("bisect", space)
     good, bad = two_refs("bisect", space.refs)
     if space.no_record:
         raise UsageError("bisect goes on from its recorded blocks: --no-record cannot be given")

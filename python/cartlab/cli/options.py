@@ -171,6 +171,15 @@ def runner(space: argparse.Namespace) -> Runner:
     )
 
 
+def refuse_legacy(command: str, space: argparse.Namespace) -> None:
+    """UsageError where a command that reads block sequences is asked for the policy that has none."""
+    if space.policy == "legacy":
+        raise UsageError(
+            f"{command}: the legacy policy has no block sequence to go by",
+            hint="leave it out; screen, accept, accept-stack and calibrate take it, to compare",
+        )
+
+
 def _key(flag: str) -> str:
     return flag.removeprefix("--").replace("-", "_")
 

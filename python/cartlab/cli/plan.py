@@ -8,7 +8,7 @@ import argparse
 from dataclasses import dataclass
 
 from cartlab.cli.context import Context
-from cartlab.cli.options import declare_refs, declare_runner, runner, two_refs
+from cartlab.cli.options import declare_refs, declare_runner, refuse_legacy, runner, two_refs
 from cartlab.errors import UsageError
 from cartlab.outcome import Outcome
 from cartlab.pipeline.request import Runner
@@ -38,6 +38,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def translate(space: argparse.Namespace) -> Request:
+    refuse_legacy("plan", space)
     effects = tuple(space.effect or ())
     for effect in effects:
         if not LEAST <= effect <= MOST:

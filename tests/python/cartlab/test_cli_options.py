@@ -149,3 +149,10 @@ def test_a_number_that_json_cannot_hold_is_null() -> None:
         command="accept", report=Report(phase="acceptance"), lcb=float("-inf"), e_value=float("nan")
     )
     assert answer.to_json()["lcb"] is None and answer.to_json()["e_value"] is None
+
+
+@pytest.mark.parametrize("line", ["bisect A B", "plan A B", "plan --effect 1.03"])
+def test_commands_that_read_block_sequences_refuse_the_policy_without_them(line: str) -> None:
+    translated(line)
+    with pytest.raises(UsageError, match="legacy policy"):
+        translated(f"{line} --policy legacy")

@@ -20,11 +20,43 @@ pub struct EngineOptions {
     pub ram_fill: u8,
     /// Pass over whole turns of a loop that only waits for an event.
     pub idle_skip: bool,
+    /// Write down what whole lines of a picture are made of, and draw them together when somebody looks.
+    pub line_log: bool,
 }
 
 impl Default for EngineOptions {
     fn default() -> Self {
-        Self { ram_fill: 0xFF, idle_skip: true }
+        Self { ram_fill: 0xFF, idle_skip: true, line_log: true }
+    }
+}
+
+/// A switch: its name in `engine_options`, and where it is.
+pub type Switch = (&'static str, fn(&mut EngineOptions) -> &mut bool);
+
+/// Every switch.
+pub const SWITCHES: [Switch; 2] =
+    [("idle_skip", |options| &mut options.idle_skip), ("line_log", |options| &mut options.line_log)];
+
+/// The environment variable that names switches to be off where nothing else is asked for.
+pub const SWITCHED_OFF: &str = "ROLLCART_SWITCHED_OFF";
+
+impl EngineOptions {
+    /// The defaults, with the switches off that `ROLLCART_SWITCHED_OFF` names.
+    ///
+    /// # Errors
+    /// When it names something that is no switch.
+    pub fn from_environment() -> Result<Self, EngineError> {
+        Self::default().without(&std::env::var(SWITCHED_OFF).unwrap_or_default())
+    }
+
+    /// Switches off what `names` lists, with commas between.
+    fn without(mut self, names: &str) -> Result<Self, EngineError> {
+        for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            let switch = SWITCHES.iter().find(|(known, _)| *known == name);
+            let (_, at) = switch.ok_or_else(|| EngineError::NoSwitch { name: name.to_owned() })?;
+            *at(&mut self) = false;
+        }
+        Ok(self)
     }
 }
 
@@ -92,6 +124,12 @@ pub enum EngineError {
     NotWritable { addr: u16 },
     #[error("{field} of the state is {found}, expected {expected}; load a state that was saved with this ROM")]
     BadState { field: &'static str, found: u64, expected: String },
+    #[error("{SWITCHED_OFF}: there is no switch {name:?}, expected some of {known}", known = switch_names())]
+    NoSwitch { name: String },
+}
+
+fn switch_names() -> String {
+    SWITCHES.map(|(name, _)| name).join(", ")
 }
 
 /// One console.
@@ -145,4 +183,22 @@ pub trait Engine: Sized + Send {
     /// # Errors
     /// `BadState` when the state does not fit this cartridge; nothing has changed then.
     fn import(&mut self, state: &ConsoleState) -> Result<(), EngineError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EngineOptions, SWITCHES};
+
+    #[test]
+    fn every_switch_is_on_until_its_name_is_listed() {
+        assert_eq!(EngineOptions::default().without(" ,"), Ok(EngineOptions::default()));
+        for (name, at) in SWITCHES {
+            let mut expected = EngineOptions::default();
+            assert!(*at(&mut expected));
+            *at(&mut expected) = false;
+            assert_eq!(EngineOptions::default().without(name), Ok(expected), "{name}");
+        }
+        let error = EngineOptions::default().without("idle_skip,turbo").unwrap_err().to_string();
+        assert!(error.contains("\"turbo\"") && error.contains("line_log"), "{error}");
+    }
 }

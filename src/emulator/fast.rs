@@ -12,16 +12,21 @@ mod cpu;
 mod interp;
 mod pads;
 mod ppu;
+mod render;
 mod run;
 mod snapshot;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::cart::Cartridge;
 use super::engine::{CpuRegisters, Draw, Engine, EngineError, EngineOptions, Frame, ResetKind};
 use super::nes::{Buttons, ConsoleState, timing};
 use bus::Bus;
 use cpu::Cpu;
+pub use render::{Canvas, Scene, Strip};
+
+/// The frame before the first one.
+static BLANK: LazyLock<Frame> = LazyLock::new(Frame::blank);
 
 const RESET_VECTOR: u16 = 0xFFFC;
 
@@ -46,6 +51,37 @@ impl Fast {
         self.bus.data_bus = (self.cpu.pc >> 8) as u8;
     }
 
+    fn bus(cart: &Arc<Cartridge>, options: EngineOptions) -> Bus {
+        let mut bus = Bus::new(cart, options.ram_fill, options.idle_skip);
+        bus.ppu.line_log = options.line_log;
+        bus
+    }
+
+    /// Runs a frame as `run_frame` does; `draw_noted` says that no line's pixels may be left for later.
+    fn run(&mut self, pads: [Buttons; 2], draw: bool, draw_noted: bool) {
+        self.bus.pads.hold(pads.map(|pad| pad.0));
+        self.bus.ppu.begin_frame(self.bus.cycles, draw);
+        run::run_frame(&mut self.cpu, &mut self.bus, &self.cart);
+        self.bus.apu.catch_up(self.bus.cycles - 1);
+        self.bus.ppu.end_frame(self.bus.cycles);
+        self.bus.ppu.end_picture(draw_noted);
+        self.frame_count += 1;
+    }
+
+    /// Runs a frame whose picture comes to be on `canvas`, which is made where there is none; `scene` shows it.
+    /// `frame` stays as it is.
+    pub fn run_frame_on(&mut self, pads: [Buttons; 2], canvas: &mut Option<Box<Canvas>>) {
+        std::mem::swap(canvas, &mut self.bus.ppu.canvas);
+        self.run(pads, true, false);
+        std::mem::swap(canvas, &mut self.bus.ppu.canvas);
+    }
+
+    /// The picture of the last frame, which `run_frame_on` has put on `canvas`. With another canvas, or after anything has
+    /// changed since, what it shows means nothing.
+    pub fn scene<'a>(&'a self, canvas: &'a Canvas) -> Scene<'a> {
+        Scene::new(canvas, self.bus.ppu.memories())
+    }
+
     /// Runs one instruction or takes one interrupt, as if no frame ended. For traces.
     pub fn step_instruction(&mut self) {
         run::step(&mut self.cpu, &mut self.bus, &self.cart);
@@ -59,7 +95,7 @@ impl Fast {
 
 impl Engine for Fast {
     fn new(cart: Arc<Cartridge>, options: &EngineOptions) -> Result<Self, EngineError> {
-        let bus = Bus::new(&cart, options.ram_fill, options.idle_skip);
+        let bus = Self::bus(&cart, *options);
         let mut cpu = Cpu::default();
         cpu.set_p(0x24);
         let mut fast = Self { cart, options: *options, cpu, bus, frame_count: 0 };
@@ -70,7 +106,7 @@ impl Engine for Fast {
     fn reset(&mut self, kind: ResetKind) {
         match kind {
             ResetKind::Hard => {
-                self.bus = Bus::new(&self.cart, self.options.ram_fill, self.options.idle_skip);
+                self.bus = Self::bus(&self.cart, self.options);
                 self.cpu = Cpu::default();
                 self.cpu.set_p(0x24);
                 self.frame_count = 0;
@@ -85,16 +121,12 @@ impl Engine for Fast {
     }
 
     fn run_frame(&mut self, pads: [Buttons; 2], draw: Draw) {
-        self.bus.pads.hold(pads.map(|pad| pad.0));
-        self.bus.ppu.begin_frame(self.bus.cycles, draw == Draw::Picture);
-        run::run_frame(&mut self.cpu, &mut self.bus, &self.cart);
-        self.bus.apu.catch_up(self.bus.cycles - 1);
-        self.bus.ppu.end_frame(self.bus.cycles);
-        self.frame_count += 1;
+        let draw = draw == Draw::Picture;
+        self.run(pads, draw, draw);
     }
 
     fn frame(&self) -> &Frame {
-        &self.bus.ppu.frame
+        self.bus.ppu.canvas.as_ref().map_or(&BLANK, |canvas| canvas.frame())
     }
 
     fn frame_count(&self) -> u64 {

@@ -142,7 +142,8 @@ impl Console {
         check_engine(engine)?;
         let ram_fill = in_range("ram_fill", ram_fill, "a byte (0-255)")?;
         let cart = Arc::new(Cartridge::parse(&rom_bytes(rom)?).map_err(|error| errors::rom(&error))?);
-        let options = EngineOptions { ram_fill, ..EngineOptions::default() };
+        let options = EngineOptions::from_environment().map_err(|error| errors::engine(&error))?;
+        let options = EngineOptions { ram_fill, ..options };
         let engine = Fast::new(Arc::clone(&cart), &options).map_err(|error| errors::engine(&error))?;
         Ok(Self { cart, engine })
     }

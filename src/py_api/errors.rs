@@ -31,7 +31,9 @@ pub(super) fn state(error: &StateError) -> PyErr {
 pub(super) fn engine(error: &EngineError) -> PyErr {
     match error {
         EngineError::BadState { .. } => raised::StateError::new_err(error.to_string()),
-        EngineError::NotWritable { .. } => raised::ConfigError::new_err(error.to_string()),
+        EngineError::NotWritable { .. } | EngineError::NoSwitch { .. } => {
+            raised::ConfigError::new_err(error.to_string())
+        }
     }
 }
 

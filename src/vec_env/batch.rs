@@ -10,7 +10,7 @@ use super::actions::Pads;
 use super::config::{Autoreset, Config, ConfigError};
 use super::infos::Infos;
 use super::lane::{Lane, Outcome, Phase, Rules, Tally, Work};
-use super::observe::{Observer, Scratch, WINDOW_HEIGHT, WINDOW_WIDTH, rgb_window};
+use super::observe::{Observer, Scratch, WINDOW_HEIGHT, WINDOW_WIDTH};
 use super::snapshot::{self, SnapshotError};
 use super::starts::{Start, StartError};
 use super::threads;
@@ -459,7 +459,7 @@ impl Batch {
     pub fn render(&mut self, lane: usize, out: &mut [u8]) -> Result<(), BatchError> {
         self.ready(lane)?;
         length("picture bytes", out.len(), 3 * WINDOW_HEIGHT * WINDOW_WIDTH)?;
-        rgb_window(self.lanes[lane].picture(&self.rules, &mut self.scratch[0]), out);
+        self.lanes[lane].render(&self.rules, &mut self.scratch[0], out);
         Ok(())
     }
 

@@ -10,7 +10,7 @@ pub(crate) use fields::Fields;
 
 use super::actions::{ActionSpace, console_groups};
 use super::observe::{Algorithm, Crop, ImageSpec, Layout, WINDOW_HEIGHT, WINDOW_WIDTH};
-use crate::emulator::engine::EngineOptions;
+use crate::emulator::engine::{EngineOptions, SWITCHES};
 use serde_json::Value;
 
 /// What happens to a lane whose episode has ended.
@@ -112,11 +112,14 @@ fn engine_options(fields: &mut Fields) -> Result<EngineOptions, ConfigError> {
         }
         Some(other) => return Err(ConfigError::new("engine", "\"fast\"", other)),
     }
-    let mut options = EngineOptions::default();
+    let mut options = EngineOptions::from_environment().map_err(|error| ConfigError(error.to_string()))?;
     if let Some(value) = fields.take("engine_options") {
         let mut fields = Fields::new("engine_options", value)?;
         options.ram_fill = fields.integer("ram_fill", u64::from(options.ram_fill), 0..=255)? as u8;
-        options.idle_skip = fields.flag("idle_skip", options.idle_skip)?;
+        for (name, at) in SWITCHES {
+            let switch = at(&mut options);
+            *switch = fields.flag(name, *switch)?;
+        }
         fields.finish()?;
     }
     Ok(options)

@@ -10,10 +10,10 @@
 use super::Machine;
 use super::actions::Pads;
 use super::config::Config;
-use super::observe::{Observer, Scratch, Stack};
+use super::observe::{Observer, Scratch, Stack, rgb_window};
 use super::rng::LaneRng;
 use super::starts::Start;
-use crate::emulator::engine::{Draw, Engine, Frame, ResetKind};
+use crate::emulator::engine::{Draw, Engine, ResetKind};
 use crate::emulator::game::{Game, Memory};
 use crate::emulator::nes::ConsoleState;
 use std::time::{Duration, Instant};
@@ -111,8 +111,6 @@ pub(super) struct Lane {
     /// The state from which `replay` leads to the present one.
     pub(super) checkpoint: ConsoleState,
     pub(super) replay: Vec<Pads>,
-    /// Whether the engine's picture is that of the last frame.
-    pub(super) drawn: bool,
     pub(super) work: Work,
 }
 
@@ -136,7 +134,6 @@ impl Lane {
             held: Pads::default(),
             outcome: Outcome::default(),
             replay: Vec::with_capacity(rules.config.frame_skip.max(2) as usize),
-            drawn: false,
             work: Work::default(),
         }
     }
@@ -241,8 +238,7 @@ impl Lane {
     fn frame(&mut self, rules: &Rules, scratch: &mut Scratch, pads: Pads, left: u32) {
         let clock = rules.timed.then(Instant::now);
         let seen = rules.config.observed.image && left <= u32::from(rules.config.image.maxpool);
-        self.engine.run_frame(pads, if seen { Draw::Picture } else { Draw::Skip });
-        self.drawn = seen;
+        self.run_frame(pads, seen, scratch);
         self.held = pads;
         self.replay.push(pads);
         std::mem::swap(&mut self.before, &mut self.tally.values);
@@ -252,23 +248,30 @@ impl Lane {
             self.work.emulating += clock.elapsed();
         }
         if seen && left == 1 {
-            rules.observer.hold(self.engine.frame(), scratch);
+            rules.observer.hold(&self.engine, scratch);
+        }
+    }
+
+    fn run_frame(&mut self, pads: Pads, seen: bool, scratch: &mut Scratch) {
+        if seen {
+            self.engine.run_frame_on(pads, &mut scratch.canvas);
+        } else {
+            self.engine.run_frame(pads, Draw::Skip);
         }
     }
 
     /// Comes to the present state again, this time drawing.
     fn redraw(&mut self, rules: &Rules, scratch: &mut Scratch) {
         self.engine.import(&self.checkpoint).expect("the engine gave this state");
-        for (index, &pads) in self.replay.iter().enumerate() {
-            let left = self.replay.len() - 1 - index;
+        for index in 0..self.replay.len() {
+            let (pads, left) = (self.replay[index], self.replay.len() - 1 - index);
             let seen = left <= usize::from(rules.config.image.maxpool);
-            self.engine.run_frame(pads, if seen { Draw::Picture } else { Draw::Skip });
+            self.run_frame(pads, seen, scratch);
             if seen && left == 1 {
-                rules.observer.hold(self.engine.frame(), scratch);
+                rules.observer.hold(&self.engine, scratch);
             }
             self.work.redrawn += 1;
         }
-        self.drawn = true;
     }
 
     /// Adds the last frame to the stack.
@@ -276,18 +279,18 @@ impl Lane {
         let Some(stack) = &mut self.stack else { return };
         let clock = rules.timed.then(Instant::now);
         let pooled = rules.config.image.maxpool && self.replay.len() >= 2;
-        rules.observer.draw(self.engine.frame(), pooled, scratch, stack.push());
+        rules.observer.draw(&self.engine, pooled, scratch, stack.push());
         if let Some(clock) = clock {
             self.work.observing += clock.elapsed();
         }
     }
 
-    /// The picture of the last frame, drawn now if nobody had asked for it.
-    pub(super) fn picture(&mut self, rules: &Rules, scratch: &mut Scratch) -> &Frame {
-        if !self.drawn && self.phase != Phase::New {
-            self.redraw(rules, scratch);
+    /// Writes the window of the last frame as RGB triples: the frame is run again, since the canvas is shared by lanes.
+    pub(super) fn render(&mut self, rules: &Rules, scratch: &mut Scratch, out: &mut [u8]) {
+        self.redraw(rules, scratch);
+        if let Some(canvas) = &scratch.canvas {
+            rgb_window(&self.engine.scene(canvas), out);
         }
-        self.engine.frame()
     }
 
     pub(super) fn memory(&self) -> Memory<'_> {

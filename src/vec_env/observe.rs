@@ -16,7 +16,8 @@ pub(crate) use stack::Stack;
 pub(crate) use window::{Crop, Window, rgb_window};
 pub use window::{WINDOW_HEIGHT, WINDOW_WIDTH};
 
-use crate::emulator::engine::Frame;
+use super::Machine;
+use crate::emulator::fast::{Canvas, Strip};
 
 /// Where the channels of an image lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,13 +44,19 @@ pub struct ImageSpec {
 }
 
 /// Memory that a thread lends to the lanes that it draws.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Scratch {
+    /// What the frame being seen leaves behind of its picture.
+    pub canvas: Option<Box<Canvas>>,
+    strip: Strip,
     /// The frame before the last one as RGB planes, for `maxpool`.
     held: Vec<u8>,
     planes: Vec<u8>,
     sums: Vec<u16>,
 }
+
+/// A frame that is observed has been run on the canvas.
+const SEEN: &str = "the lane has run a frame on the canvas";
 
 /// Draws images of one [`ImageSpec`].
 #[derive(Debug, Clone)]
@@ -91,24 +98,26 @@ impl Observer {
     }
 
     /// Keeps the frame before the last one: `draw` takes the pixelwise maximum with it.
-    pub(super) fn hold(&self, frame: &Frame, scratch: &mut Scratch) {
-        self.window.rgb_planes(frame, &mut scratch.held);
+    pub(super) fn hold(&self, machine: &Machine, scratch: &mut Scratch) {
+        let Scratch { canvas, strip, held, .. } = scratch;
+        self.window.rgb_planes(&machine.scene(canvas.as_deref().expect(SEEN)), strip, held);
     }
 
-    /// Draws one observation, channel planes one after the other. `pooled` says that `hold` was called for the frame
-    /// before this one.
-    pub(super) fn draw(&self, frame: &Frame, pooled: bool, scratch: &mut Scratch, out: &mut [u8]) {
-        let Scratch { held, planes, sums } = scratch;
+    /// Draws one observation of the frame that the machine has run on the canvas, channel planes one after the other.
+    /// `pooled` says that `hold` was called for the frame before this one.
+    pub(super) fn draw(&self, machine: &Machine, pooled: bool, scratch: &mut Scratch, out: &mut [u8]) {
+        let Scratch { canvas, strip, held, planes, sums } = scratch;
+        let scene = machine.scene(canvas.as_deref().expect(SEEN));
         if pooled {
-            self.window.rgb_planes(frame, planes);
+            self.window.rgb_planes(&scene, strip, planes);
             planes.iter_mut().zip(held.iter()).for_each(|(now, &before)| *now = before.max(*now));
             if self.spec.grayscale {
                 Window::grey_of_rgb(planes);
             }
         } else if self.spec.grayscale {
-            self.window.grey_plane(frame, planes);
+            self.window.grey_plane(&scene, strip, planes);
         } else {
-            self.window.rgb_planes(frame, planes);
+            self.window.rgb_planes(&scene, strip, planes);
         }
         let source = self.window.height() * self.window.width();
         let target = out.len() / self.channels();

@@ -101,7 +101,6 @@ impl LaneState {
         lane.checkpoint = self.checkpoint;
         lane.replay.clear();
         lane.replay.extend(self.replay.chunks_exact(2).map(|pads| [Buttons(pads[0]), Buttons(pads[1])]));
-        lane.drawn = false;
         lane.reread(rules);
     }
 }

@@ -7,8 +7,8 @@
 //!   a whole line at a time, and by dots only in a line in which the program touched a register;
 //! - sprite 0 hit and overflow: foretold from the state at hand, when somebody reads the flags.
 //!
-//! Drawing hangs on the beam: `catch_up` is the log of what was on the screen with which registers. Leaves to the
-//! reference engine: OAM reads and writes while rendering, beyond their effect on OAMADDR.
+//! Drawing hangs on the beam: `catch_up` tells what was on the screen with which registers (`draw`), and the picture
+//! is made of that afterwards (`render`). Leaves to the reference engine: OAM reads and writes while rendering, beyond their effect on OAMADDR.
 
 mod beam;
 mod draw;
@@ -20,35 +20,38 @@ mod sprites;
 mod timeline;
 
 use super::bus::NEVER;
+use super::render::Canvas;
 use crate::emulator::cart::Cartridge;
-use crate::emulator::engine::Frame;
 use beam::Beam;
+pub(super) use beam::{palette_bits, right_of};
 use draw::Units;
-use memory::VideoMemory;
-use palette::PaletteRam;
+pub(super) use draw::{BEHIND, SPREAD};
+pub(super) use memory::VideoMemory;
+pub(super) use palette::PaletteRam;
 use registers::OpenBus;
+pub(super) use sprites::{SPRITES_PER_LINE, sprite_height, sprite_row};
 use timeline::{Event, FIRST_DOT};
 
 /// The beam is not foretold yet.
 const UNKNOWN: u64 = u64::MAX - 1;
 
 /// $2000.
-mod ctrl {
-    pub(super) const DOWN: u8 = 0x04;
-    pub(super) const SPRITE_TABLE: u8 = 0x08;
-    pub(super) const BACKGROUND_TABLE: u8 = 0x10;
-    pub(super) const TALL_SPRITES: u8 = 0x20;
-    pub(super) const NMI: u8 = 0x80;
+pub(super) mod ctrl {
+    pub(in super::super) const DOWN: u8 = 0x04;
+    pub(in super::super) const SPRITE_TABLE: u8 = 0x08;
+    pub(in super::super) const BACKGROUND_TABLE: u8 = 0x10;
+    pub(in super::super) const TALL_SPRITES: u8 = 0x20;
+    pub(in super::super) const NMI: u8 = 0x80;
 }
 
 /// $2001.
-mod mask {
-    pub(super) const GREY: u8 = 0x01;
-    pub(super) const BACKGROUND_LEFT: u8 = 0x02;
-    pub(super) const SPRITES_LEFT: u8 = 0x04;
-    pub(super) const BACKGROUND: u8 = 0x08;
-    pub(super) const SPRITES: u8 = 0x10;
-    pub(super) const RENDERING: u8 = BACKGROUND | SPRITES;
+pub(super) mod mask {
+    pub(in super::super) const GREY: u8 = 0x01;
+    pub(in super::super) const BACKGROUND_LEFT: u8 = 0x02;
+    pub(in super::super) const SPRITES_LEFT: u8 = 0x04;
+    pub(in super::super) const BACKGROUND: u8 = 0x08;
+    pub(in super::super) const SPRITES: u8 = 0x10;
+    pub(in super::super) const RENDERING: u8 = BACKGROUND | SPRITES;
 }
 
 pub(super) struct Ppu {
@@ -87,10 +90,12 @@ pub(super) struct Ppu {
     pub palette: PaletteRam,
     pub memory: VideoMemory,
 
-    /// A picture is wanted of what passes the beam.
+    /// A picture is wanted of what passes the beam; then there is a canvas.
     drawing: bool,
+    /// Whole lines are written down and drawn later.
+    pub line_log: bool,
     units: Units,
-    pub frame: Frame,
+    pub canvas: Option<Box<Canvas>>,
 }
 
 impl Ppu {
@@ -122,8 +127,9 @@ impl Ppu {
             palette: PaletteRam::default(),
             memory: VideoMemory::new(cart),
             drawing: false,
+            line_log: true,
             units: Units::default(),
-            frame: Frame::blank(),
+            canvas: None,
         };
         ppu.event_at = ppu.time_of(Event::Vblank);
         ppu

@@ -10,12 +10,12 @@ use crate::emulator::engine::{Draw, Engine, EngineError, EngineOptions, ResetKin
 use crate::emulator::nes::opcodes::{Mnemonic, Mode, OPCODES};
 use crate::emulator::nes::{Buttons, codec};
 
-const PRG_BYTES: usize = 0x8000;
+pub(super) const PRG_BYTES: usize = 0x8000;
 /// Where programs start.
 const START: u16 = 0x8000;
 
 /// A cartridge with CHR-RAM and this PRG-ROM, its reset vector at `START`.
-fn cartridge(mut prg: Vec<u8>) -> Arc<Cartridge> {
+pub(super) fn cartridge(mut prg: Vec<u8>) -> Arc<Cartridge> {
     prg.resize(PRG_BYTES, 0xEA);
     prg[PRG_BYTES - 4..PRG_BYTES - 2].copy_from_slice(&START.to_le_bytes());
     let mut file = b"NES\x1A\x02\x00\x01\x00\0\0\0\0\0\0\0\0".to_vec();
@@ -210,7 +210,7 @@ fn waiting_loops_of_every_kind_are_passed_over_in_phase() {
 }
 
 /// PRG-ROM that does something: random bytes, but opcodes that jam are rare and operands often name registers.
-fn busy_prg() -> impl Strategy<Value = Vec<u8>> {
+pub(super) fn busy_prg() -> impl Strategy<Value = Vec<u8>> {
     let register = prop_oneof![0x2000_u16..0x2008, 0x4000_u16..0x4018, 0x0000_u16..0x0300];
     let unit = prop_oneof![
         4 => (any::<u8>(), register).prop_map(|(code, at)| {

@@ -41,12 +41,28 @@ const RECIPROCAL_BITS: u32 = 48;
 /// 257 rows of bytes still fit into 16 bits.
 const MOST_ROWS: usize = 257;
 
+/// What each of `output` areas covers of `source`.
+pub(super) fn area_ranges(source: usize, output: usize) -> Vec<Range<usize>> {
+    let first = |i: usize| i * source / output;
+    (0..output).map(|i| first(i)..first(i + 1).max(first(i) + 1)).collect()
+}
+
+/// For each count of pixels up to `most`, what `divide` takes.
+pub(super) fn reciprocals(most: usize) -> Vec<u64> {
+    (0..=most as u64).map(|n| (1 << RECIPROCAL_BITS) / n.max(1) + 1).collect()
+}
+
+/// A sum of bytes divided by their number, given its reciprocal.
+#[inline]
+pub(super) fn divide(sum: u64, reciprocal: u64) -> u8 {
+    ((sum * reciprocal) >> RECIPROCAL_BITS) as u8
+}
+
 impl Axis {
     fn new(source: usize, output: usize, algorithm: Algorithm) -> Self {
-        let first = |i: usize| i * source / output;
         match algorithm {
-            Algorithm::Area => Self::Ranges((0..output).map(|i| first(i)..first(i + 1).max(first(i) + 1)).collect()),
-            Algorithm::Nearest => Self::Points((0..output).map(first).collect()),
+            Algorithm::Area => Self::Ranges(area_ranges(source, output)),
+            Algorithm::Nearest => Self::Points((0..output).map(|i| i * source / output).collect()),
             Algorithm::Bilinear => Self::Pairs((0..output).map(|i| pair(i, source, output)).collect()),
         }
     }
@@ -76,8 +92,7 @@ impl Resizer {
         let rows = Axis::new(source.0, output.0, algorithm);
         let columns = Axis::new(source.1, output.1, algorithm);
         let most = rows.widest() * columns.widest();
-        let reciprocals = (0..=most as u64).map(|n| (1 << RECIPROCAL_BITS) / n.max(1) + 1).collect();
-        Self { source, output, rows, columns, reciprocals }
+        Self { source, output, rows, columns, reciprocals: reciprocals(most) }
     }
 
     /// Height and width that come out.
@@ -103,7 +118,7 @@ impl Resizer {
                     }
                     for (columns, out) in columns.iter().zip(out) {
                         let sum: u64 = sums[columns.clone()].iter().map(|&sum| u64::from(sum)).sum();
-                        *out = ((sum * self.reciprocals[range.len() * columns.len()]) >> RECIPROCAL_BITS) as u8;
+                        *out = divide(sum, self.reciprocals[range.len() * columns.len()]);
                     }
                 }
             }

@@ -7,13 +7,15 @@
 //! grey    (77 R + 150 G + 29 B + 128) >> 8
 //! ```
 
-use crate::emulator::engine::Frame;
+use crate::emulator::engine::FRAME_WIDTH;
+use crate::emulator::fast::{Scene, Strip};
 use crate::emulator::nes::palette;
+use std::ops::Range;
 
 pub const WINDOW_HEIGHT: usize = 224;
 pub const WINDOW_WIDTH: usize = 240;
 const TOP: usize = 8;
-const LEFT: usize = 8;
+pub(super) const LEFT: usize = 8;
 
 /// Pixels of the window that are not observed, from each edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,20 +66,13 @@ impl Window {
     }
 
     /// One plane of grey values.
-    pub(crate) fn grey_plane(&self, frame: &Frame, out: &mut Vec<u8>) {
-        out.clear();
-        out.resize(self.height() * self.width(), 0);
-        self.plane(frame, &self.grey, out);
+    pub(crate) fn grey_plane(&self, scene: &Scene, strip: &mut Strip, out: &mut Vec<u8>) {
+        self.planes(scene, strip, &[&self.grey], out);
     }
 
     /// Planes of red, green and blue.
-    pub(crate) fn rgb_planes(&self, frame: &Frame, out: &mut Vec<u8>) {
-        let size = self.height() * self.width();
-        out.clear();
-        out.resize(3 * size, 0);
-        for (table, plane) in self.rgb.iter().zip(out.chunks_exact_mut(size)) {
-            self.plane(frame, table, plane);
-        }
+    pub(crate) fn rgb_planes(&self, scene: &Scene, strip: &mut Strip, out: &mut Vec<u8>) {
+        self.planes(scene, strip, &self.rgb.each_ref(), out);
     }
 
     /// Turns RGB planes into one grey plane, in place.
@@ -91,30 +86,53 @@ impl Window {
         planes.truncate(size);
     }
 
-    /// Fills the pixels that the crop leaves; `out` is black before.
-    fn plane(&self, frame: &Frame, table: &Table, out: &mut [u8]) {
+    /// The frame's lines, and the window's columns, that the crop leaves.
+    pub(super) fn seen(&self) -> (Range<usize>, Range<usize>) {
         let Crop { top, right, bottom, left } = self.crop;
-        let (skip_rows, skip_columns) = if self.cut { (0, 0) } else { (top, left) };
-        let kept = WINDOW_WIDTH - left - right;
-        for (line, row) in
-            out.chunks_exact_mut(self.width()).skip(skip_rows).take(WINDOW_HEIGHT - top - bottom).enumerate()
-        {
-            let line = TOP + top + line;
-            let values = &table[usize::from(frame.emphasis[line] & 7)];
-            let source = &frame.row(line)[LEFT + left..][..kept];
-            for (pixel, &index) in row[skip_columns..].iter_mut().zip(source) {
-                *pixel = values[usize::from(index & 63)];
+        (TOP + top..TOP + WINDOW_HEIGHT - bottom, left..WINDOW_WIDTH - right)
+    }
+
+    /// Row and column of a plane where the first pixel that is seen lies.
+    pub(super) fn corner(&self) -> (usize, usize) {
+        if self.cut { (0, 0) } else { (self.crop.top, self.crop.left) }
+    }
+
+    /// Fills `out` with one plane a table, black where the crop leaves nothing.
+    fn planes(&self, scene: &Scene, strip: &mut Strip, tables: &[&Table], out: &mut Vec<u8>) {
+        let (lines, columns) = self.seen();
+        let (row, column) = self.corner();
+        let (width, size) = (self.width(), self.height() * self.width());
+        out.clear();
+        out.resize(tables.len() * size, 0);
+        scene.each_strip(lines.start, lines.end, strip, |line, strip| {
+            for (table, plane) in tables.iter().zip(out.chunks_exact_mut(size)) {
+                let values = values(table, strip);
+                for at in 0..strip.lines() {
+                    let out = &mut plane[(row + line + at - lines.start) * width + column..][..columns.len()];
+                    let pixels = &strip.row(at)[LEFT + columns.start..LEFT + columns.end];
+                    out.iter_mut().zip(pixels).for_each(|(out, &pixel)| *out = values[usize::from(pixel & 0x3F)]);
+                }
             }
-        }
+        });
     }
 }
 
+/// What a table says of each pixel of a strip, by its lower six bits.
+fn values(table: &Table, strip: &Strip) -> [u8; 64] {
+    let shades = &table[usize::from(strip.emphasis() & 7)];
+    strip.colours().map(|colour| shades[usize::from(colour & 0x3F)])
+}
+
 /// The whole window as rows of RGB triples, for people.
-pub(crate) fn rgb_window(frame: &Frame, out: &mut [u8]) {
-    for (line, row) in out.chunks_exact_mut(3 * WINDOW_WIDTH).enumerate() {
-        let line = TOP + line;
-        for (pixel, &index) in row.chunks_exact_mut(3).zip(&frame.row(line)[LEFT..]) {
-            pixel.copy_from_slice(&palette::rgb(index, frame.emphasis[line]));
+pub(crate) fn rgb_window(scene: &Scene, out: &mut [u8]) {
+    scene.each_strip(TOP, TOP + WINDOW_HEIGHT, &mut Strip::default(), |line, strip| {
+        let colours = strip.colours().map(|colour| palette::rgb(colour, strip.emphasis()));
+        for at in 0..strip.lines() {
+            let row = &mut out[(line + at - TOP) * 3 * WINDOW_WIDTH..][..3 * WINDOW_WIDTH];
+            let pixels = &strip.row(at)[LEFT..FRAME_WIDTH];
+            for (rgb, &pixel) in row.chunks_exact_mut(3).zip(pixels) {
+                rgb.copy_from_slice(&colours[usize::from(pixel & 0x3F)]);
+            }
         }
-    }
+    });
 }

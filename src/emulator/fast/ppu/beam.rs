@@ -177,7 +177,7 @@ impl Beam {
 
 /// The address of the tile to the right.
 #[inline(always)]
-pub(super) fn right_of(v: u16) -> u16 {
+pub(in super::super) fn right_of(v: u16) -> u16 {
     if v & 0x1F == 0x1F { v & !0x1F ^ 0x0400 } else { v + 1 }
 }
 
@@ -187,7 +187,7 @@ fn left_of(v: u16) -> u16 {
 
 /// The two palette bits of the tile that `v` addresses: an attribute byte covers 4 by 4 tiles.
 #[inline(always)]
-fn palette_bits(memory: &VideoMemory, v: u16) -> u8 {
+pub(in super::super) fn palette_bits(memory: &VideoMemory, v: u16) -> u8 {
     let byte = memory.name(0x23C0 | v & 0x0C00 | v >> 4 & 0x38 | v >> 2 & 0x07);
     byte >> (v >> 4 & 4 | v & 2) & 3
 }
@@ -241,15 +241,11 @@ impl Ppu {
         let end = self.line_end();
         let whole = self.done == self.line_start && to >= end;
         if whole && !self.rendering() {
-            if self.drawing {
-                self.draw_backdrop(self.line);
-                self.units.clear();
-            }
+            self.show_line(self.line);
+            self.units.clear();
         } else if whole && self.beam.ahead_is_plain {
-            if self.drawing {
-                self.draw_line(self.line);
-                self.load_units(self.line + 1);
-            }
+            self.show_line(self.line);
+            self.fetch_units_of(self.line + 1);
             self.oam_addr = 0;
             self.beam.pass_line();
         } else {
@@ -280,6 +276,9 @@ impl Ppu {
 
     /// Passes dots of one line one by one.
     fn pass_dots(&mut self, to: u64) {
+        if self.units.are_for(self.line) {
+            self.fill_units();
+        }
         if self.done == self.line_start && self.rendering() && self.beam.ahead_is_plain {
             self.beam.fill(&self.memory);
         }
@@ -303,11 +302,7 @@ impl Ppu {
             return;
         }
         self.oam_addr = 0;
-        if self.drawing && self.line < POST_RENDER_LINE {
-            self.load_units(self.line + 1);
-        } else {
-            self.units.clear();
-        }
+        self.fetch_units_of(self.line + 1);
     }
 
     /// Foretells from here: the first dot, of those before line 240, at which sprite 0 meets the background.

@@ -1,24 +1,38 @@
-//! Drawing, by whole lines and, in lines that a register write split, by dots.
+//! What the beam shows: whole lines are written down in the canvas, to be drawn later (`render`); lines that a register
+//! write split are drawn here, by dots. With the log of lines switched off whole lines are drawn here too, pixel by pixel
+//! in the plainest way.
 
 use super::beam::right_of;
-use super::sprites::{SPRITES_PER_LINE, SpriteRow};
+use super::sprites::{SPRITES_PER_LINE, SpriteRow, sprite_height, sprite_row, touches};
 use super::{Ppu, mask};
 use crate::emulator::engine::FRAME_WIDTH;
+use crate::emulator::fast::render::{Memories, Note};
+use crate::emulator::nes::timing::POST_RENDER_LINE;
 
 /// Tiles that a line touches when it starts within one.
 const TILES: usize = FRAME_WIDTH / 8 + 1;
-const BEHIND: u8 = 0x20;
+/// The attribute bit of sprites behind the background.
+pub(in super::super) const BEHIND: u8 = 0x20;
 
-/// The eight sprite units, loaded for a line.
+/// The eight sprite units.
 #[derive(Default)]
 pub(super) struct Units {
     rows: [SpriteRow; SPRITES_PER_LINE],
     used: usize,
+    /// Sprites were fetched for this line with this $2000, and `rows` are still to be filled. Always from the memories as
+    /// they are: before one changes, `fill_units` is called.
+    fetched: Option<(u32, u8)>,
 }
 
 impl Units {
     pub(super) fn clear(&mut self) {
         self.used = 0;
+        self.fetched = None;
+    }
+
+    /// Whether sprites were fetched for this line and not filled in yet.
+    pub(super) fn are_for(&self, line: u32) -> bool {
+        self.fetched.is_some_and(|(fetched, _)| fetched == line)
     }
 
     fn loaded(&self) -> &[SpriteRow] {
@@ -43,7 +57,7 @@ impl SpriteRow {
 }
 
 /// The bits of a plane as bytes of 0 and 1, the left pixel in the lowest byte.
-const SPREAD: [u64; 256] = {
+pub(in super::super) const SPREAD: [u64; 256] = {
     let mut spread = [0; 256];
     let mut plane = 0;
     while plane < 256 {
@@ -62,39 +76,102 @@ const SPREAD: [u64; 256] = {
 const EACH_BYTE: u64 = 0x0101_0101_0101_0101;
 
 impl Ppu {
-    fn colours(&self) -> [u8; 32] {
-        self.palette.colours(if self.beam.mask & mask::GREY == 0 { 0x3F } else { 0x30 })
+    /// The memories that pictures are made of.
+    pub(in super::super) fn memories(&self) -> Memories<'_> {
+        Memories { video: &self.memory, oam: &self.oam, palette: &self.palette }
+    }
+
+    /// The frame has ended, and with it drawing. `whole` asks for all pixels now: the lines that are only written down
+    /// are drawn too.
+    pub(in super::super) fn end_picture(&mut self, whole: bool) {
+        if whole {
+            self.draw_noted();
+        }
+        self.drawing = false;
+    }
+
+    /// Before a memory changes: what is to be drawn from it as it was is drawn.
+    pub(super) fn memories_change(&mut self) {
+        if self.drawing {
+            self.fill_units();
+            self.draw_noted();
+        }
+    }
+
+    /// Draws the lines that are only written down.
+    fn draw_noted(&mut self) {
+        if let Some(mut canvas) = self.canvas.take() {
+            canvas.draw_noted(self.memories());
+            self.canvas = Some(canvas);
+        }
+    }
+
+    /// A line has passed in which no register changed.
+    pub(super) fn show_line(&mut self, line: u32) {
+        if !self.drawing {
+            return;
+        }
+        let rendering = self.rendering();
+        if self.line_log && self.units.used == 0 {
+            let note = Note {
+                v: if rendering { self.beam.first_tile() } else { 0 },
+                fine_x: self.beam.fine_x,
+                ctrl: self.beam.ctrl,
+                mask: self.beam.mask,
+                sprites: self.units.fetched.filter(|_| rendering).map(|(_, ctrl)| ctrl),
+            };
+            if let Some(canvas) = &mut self.canvas {
+                canvas.note(line as usize, note);
+            }
+        } else if rendering {
+            self.fill_units();
+            self.draw_line(line);
+        } else {
+            let colour = self.idle_colour();
+            self.row(line).fill(colour);
+            self.emphasise(line);
+        }
+    }
+
+    fn grey_mask(&self) -> u8 {
+        if self.beam.mask & mask::GREY == 0 { 0x3F } else { 0x30 }
     }
 
     fn emphasise(&mut self, line: u32) {
-        self.frame.emphasis[line as usize] = self.beam.mask >> 5;
+        let emphasis = self.beam.mask >> 5;
+        if let Some(canvas) = &mut self.canvas {
+            canvas.frame.emphasis[line as usize] = emphasis;
+        }
     }
 
+    /// The pixels of a line; none where nothing is drawn.
     fn row(&mut self, line: u32) -> &mut [u8] {
-        let start = line as usize * FRAME_WIDTH;
-        &mut self.frame.pixels[start..start + FRAME_WIDTH]
+        self.canvas.as_mut().map_or(&mut [], |canvas| canvas.row(line as usize))
     }
 
     /// The colour that is shown while rendering is off: the backdrop. A console shows the palette entry that `v`
     /// points at; FCEUmm does not, and games that write palettes in mid-picture shall look as there.
     fn idle_colour(&self) -> u8 {
-        let and = if self.beam.mask & mask::GREY == 0 { 0x3F } else { 0x30 };
-        self.palette.read(0x3F00) & and
+        self.palette.read(0x3F00) & self.grey_mask()
     }
 
-    /// A line without rendering.
-    pub(super) fn draw_backdrop(&mut self, line: u32) {
-        let colour = self.idle_colour();
-        self.row(line).fill(colour);
-        self.emphasise(line);
+    /// The sprites of `line` are fetched: the first eight of OAM that touch it.
+    pub(super) fn fetch_units_of(&mut self, line: u32) {
+        self.units.clear();
+        if self.drawing && line < POST_RENDER_LINE {
+            self.units.fetched = Some((line, self.beam.ctrl));
+        }
     }
 
-    /// Fetches the sprites of `line`: the first eight of OAM that touch it.
-    pub(super) fn load_units(&mut self, line: u32) {
+    /// Fills the units with the sprites that were fetched.
+    pub(super) fn fill_units(&mut self) {
+        let Some((line, ctrl)) = self.units.fetched.take() else { return };
+        let height = sprite_height(ctrl);
         self.units.used = 0;
         for n in 0..64 {
-            if self.touches(self.oam[4 * n], line) {
-                self.units.rows[self.units.used] = self.sprite_row(n, line);
+            let sprite = self.sprite(n);
+            if touches(sprite[0], line, height) {
+                self.units.rows[self.units.used] = sprite_row(&self.memory, sprite, line, ctrl);
                 self.units.used += 1;
                 if self.units.used == SPRITES_PER_LINE {
                     break;
@@ -103,14 +180,14 @@ impl Ppu {
         }
     }
 
-    /// A line in which no register changes.
-    pub(super) fn draw_line(&mut self, line: u32) {
-        let colours = self.colours();
+    /// Draws a line in which no register changes.
+    fn draw_line(&mut self, line: u32) {
+        let colours = self.palette.colours(self.grey_mask());
         let background = self.background_line();
         let sprites = self.beam.mask & mask::SPRITES != 0;
         let left = if self.beam.mask & mask::SPRITES_LEFT == 0 { 8 } else { 0 };
-        let start = line as usize * FRAME_WIDTH;
-        let row = &mut self.frame.pixels[start..start + FRAME_WIDTH];
+        let Some(canvas) = &mut self.canvas else { return };
+        let row = canvas.row(line as usize);
         for (out, &pixel) in row.iter_mut().zip(&background) {
             *out = colours[usize::from(pixel & 0x0F)];
         }
@@ -161,7 +238,7 @@ impl Ppu {
     pub(super) fn draw_dot(&mut self, line: u32, x: u32, background: u8) {
         let colour = if self.rendering() {
             let pixel = self.mix(x, background);
-            self.colours()[usize::from(pixel)]
+            self.palette.colour(pixel) & self.grey_mask()
         } else {
             self.idle_colour()
         };

@@ -41,12 +41,19 @@ impl VideoMemory {
 
     /// Both planes of a pattern's row, at `address` and 8 behind.
     #[inline(always)]
-    pub(super) fn pattern_row(&self, address: u16) -> [u8; 2] {
+    pub(in super::super) fn pattern_row(&self, address: u16) -> [u8; 2] {
         let row = self.patterns().get(usize::from(address & 0x1FF7)..).unwrap_or_default();
         match row {
             [low, _, _, _, _, _, _, _, high, ..] => [*low, *high],
             _ => [0, 0],
         }
+    }
+
+    /// Both planes of a pattern, its 16 bytes; zeros where there is no memory.
+    #[inline(always)]
+    pub(in super::super) fn tile(&self, address: u16) -> &[u8; 16] {
+        let at = usize::from(address & 0x1FF0);
+        self.patterns().get(at..at + 16).and_then(|tile| tile.try_into().ok()).unwrap_or(&[0; 16])
     }
 
     #[inline(always)]
@@ -56,7 +63,7 @@ impl VideoMemory {
 
     /// A byte of a name table, $2000-$2FFF and its mirror.
     #[inline(always)]
-    pub(super) fn name(&self, address: u16) -> u8 {
+    pub(in super::super) fn name(&self, address: u16) -> u8 {
         self.vram[self.table_index(address)]
     }
 

@@ -27,8 +27,14 @@ impl PaletteRam {
 
     /// The colours on the screen by pixel value: 0-15 background, 16-31 sprites; transparent ones are the
     /// backdrop. `and` is $30 for grey scale, else $3F.
-    pub(super) fn colours(&self, and: u8) -> [u8; 32] {
-        std::array::from_fn(|pixel| self.bytes[if pixel & 3 == 0 { 0 } else { pixel }] & and)
+    pub(in super::super) fn colours(&self, and: u8) -> [u8; 32] {
+        std::array::from_fn(|pixel| self.colour(pixel as u8) & and)
+    }
+
+    /// The colour of one pixel value.
+    #[inline]
+    pub(super) fn colour(&self, pixel: u8) -> u8 {
+        self.bytes[if pixel & 3 == 0 { 0 } else { usize::from(pixel & 0x1F) }]
     }
 }
 

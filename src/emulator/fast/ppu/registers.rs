@@ -179,6 +179,7 @@ impl Ppu {
     }
 
     fn write_data(&mut self, value: u8) {
+        self.memories_change();
         let address = self.beam.v & 0x3FFF;
         if address < 0x3F00 {
             self.memory.write(address, value);
@@ -206,6 +207,7 @@ impl Ppu {
             return;
         }
         self.sprites_change(cycle);
+        self.memories_change();
         self.oam[usize::from(self.oam_addr)] = value;
         self.oam_addr = self.oam_addr.wrapping_add(1);
         self.beam_changed();
@@ -218,6 +220,7 @@ impl Ppu {
             return false;
         }
         self.sprites_change(cycle);
+        self.memories_change();
         let at = usize::from(self.oam_addr);
         self.oam[at..].copy_from_slice(&page[..256 - at]);
         self.oam[..at].copy_from_slice(&page[256 - at..]);

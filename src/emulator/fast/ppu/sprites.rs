@@ -8,7 +8,7 @@ use super::{NEVER, Ppu, UNKNOWN, ctrl, mask};
 use crate::emulator::nes::timing::{DOTS_PER_LINE, POST_RENDER_LINE};
 
 /// Sprites that a line can have.
-pub(super) const SPRITES_PER_LINE: usize = 8;
+pub(in super::super) const SPRITES_PER_LINE: usize = 8;
 /// The dot at which evaluation looks at the first sprite.
 const EVALUATION_DOT: u64 = 65;
 /// A sprite that is in the line takes eight dots of evaluation, another two.
@@ -20,7 +20,7 @@ const FLIP_Y: u8 = 0x80;
 
 /// A sprite's row in a line, its left pixel in bit 7 of both planes.
 #[derive(Clone, Copy, Default)]
-pub(super) struct SpriteRow {
+pub(in super::super) struct SpriteRow {
     pub x: u8,
     pub low: u8,
     pub high: u8,
@@ -75,30 +75,47 @@ impl SpriteZero {
     }
 }
 
+/// Lines that a sprite has under this $2000.
+pub(in super::super) fn sprite_height(ctrl: u8) -> u32 {
+    if ctrl & ctrl::TALL_SPRITES == 0 { 8 } else { 16 }
+}
+
+/// Whether a sprite with this Y and height touches `line` (which is one below its Y at first).
+pub(super) fn touches(y: u8, line: u32, height: u32) -> bool {
+    line >= 1 && (line - 1).wrapping_sub(u32::from(y)) < height
+}
+
+/// The row that a sprite (its four bytes of OAM) has in `line`, which it must touch, under this $2000.
+pub(in super::super) fn sprite_row(memory: &VideoMemory, sprite: [u8; 4], line: u32, ctrl: u8) -> SpriteRow {
+    let [y, tile, attributes, x] = sprite;
+    let height = sprite_height(ctrl);
+    let down = line - 1 - u32::from(y);
+    let row = if attributes & FLIP_Y == 0 { down } else { height - 1 - down } as u16;
+    let pattern = if height == 8 {
+        u16::from(ctrl & ctrl::SPRITE_TABLE) << 9 | u16::from(tile) << 4 | row
+    } else {
+        u16::from(tile & 1) << 12 | u16::from(tile & 0xFE) << 4 | (row & 8) << 1 | row & 7
+    };
+    let [low, high] = memory.pattern_row(pattern).map(|plane| match attributes & FLIP_X {
+        0 => plane,
+        _ => plane.reverse_bits(),
+    });
+    SpriteRow { x, low, high, attributes }
+}
+
 impl Ppu {
     fn sprite_height(&self) -> u32 {
-        if self.beam.ctrl & ctrl::TALL_SPRITES == 0 { 8 } else { 16 }
+        sprite_height(self.beam.ctrl)
     }
 
-    /// Sprite `n`'s row in `line`, which it must touch.
-    pub(super) fn sprite_row(&self, n: usize, line: u32) -> SpriteRow {
-        let [y, tile, attributes, x] = std::array::from_fn(|part| self.oam[4 * n + part]);
-        let height = self.sprite_height();
-        let down = line - 1 - u32::from(y);
-        let row = if attributes & FLIP_Y == 0 { down } else { height - 1 - down } as u16;
-        let pattern = if height == 8 {
-            u16::from(self.beam.ctrl & ctrl::SPRITE_TABLE) << 9 | u16::from(tile) << 4 | row
-        } else {
-            u16::from(tile & 1) << 12 | u16::from(tile & 0xFE) << 4 | (row & 8) << 1 | row & 7
-        };
-        let flip = |plane: u8| if attributes & FLIP_X == 0 { plane } else { plane.reverse_bits() };
-        let plane = |at: u16| flip(self.memory.pattern(at));
-        SpriteRow { x, low: plane(pattern), high: plane(pattern + 8), attributes }
+    /// The four bytes of sprite `n`.
+    pub(super) fn sprite(&self, n: usize) -> [u8; 4] {
+        std::array::from_fn(|part| self.oam[4 * n + part])
     }
 
-    /// Whether a sprite with this Y touches `line` (which is one below its Y at first).
+    /// Whether a sprite with this Y touches `line`.
     pub(super) fn touches(&self, y: u8, line: u32) -> bool {
-        line >= 1 && (line - 1).wrapping_sub(u32::from(y)) < self.sprite_height()
+        touches(y, line, self.sprite_height())
     }
 
     /// Sprite 0 in `line`.
@@ -106,7 +123,7 @@ impl Ppu {
         if !self.touches(self.oam[0], line) {
             return SpriteZero::default();
         }
-        let row = self.sprite_row(0, line);
+        let row = sprite_row(&self.memory, self.sprite(0), line, self.beam.ctrl);
         SpriteZero { x: row.x, opaque: row.low | row.high }
     }
 

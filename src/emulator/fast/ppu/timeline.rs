@@ -133,6 +133,10 @@ impl Ppu {
     pub(in super::super) fn begin_frame(&mut self, cycle: u64, draw: bool) {
         self.pass_events(last_dot_before(cycle));
         self.drawing = draw;
+        if draw {
+            let whole = self.line >= POST_RENDER_LINE;
+            self.canvas.get_or_insert_default().begin(whole);
+        }
         if self.event == Event::Vblank && self.nmi_at == NEVER && self.beam.ctrl & ctrl::NMI != 0 {
             self.nmi_at = self.coming_nmi();
         }

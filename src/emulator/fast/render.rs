@@ -1,0 +1,56 @@
+//! Pictures without drawing them as the beam passes: each line's registers are written down, and whoever wants to see
+//! lines draws them afterwards, up to eight at a time, from the memories as they are then.
+//!
+//! ```text
+//! canvas  what a frame leaves behind: a note a line, and the pixels of lines that had to be drawn at once
+//! strip   up to eight neighbouring lines of one tile row, drawn from their notes
+//! ```
+//! A line is drawn at once, by the beam, where a register changed within it; and all lines that were only written down are
+//! drawn before a memory that they depend on changes. So notes always mean what the beam would have drawn, and nothing
+//! has to be told apart later. A canvas is lent to a console for a frame: lanes of a thread share one.
+//!
+//! Leaves the meaning of a colour to `nes::palette`, and what becomes of the lines to `vec_env::observe`.
+
+mod canvas;
+mod strip;
+
+use super::ppu::{PaletteRam, VideoMemory};
+pub use canvas::Canvas;
+pub(super) use canvas::Note;
+pub use strip::Strip;
+
+/// The memories that a picture is made of.
+#[derive(Clone, Copy)]
+pub(super) struct Memories<'a> {
+    pub video: &'a VideoMemory,
+    pub oam: &'a [u8; 256],
+    pub palette: &'a PaletteRam,
+}
+
+/// The picture of a console's last frame, to be drawn line by line.
+pub struct Scene<'a> {
+    canvas: &'a Canvas,
+    memories: Memories<'a>,
+}
+
+impl<'a> Scene<'a> {
+    pub(super) fn new(canvas: &'a Canvas, memories: Memories<'a>) -> Self {
+        Self { canvas, memories }
+    }
+
+    /// Draws the lines from `first` on and before `end`, and calls `each` with every strip and the number of its first line.
+    ///
+    /// # Panics
+    /// If some of these lines are none of a picture's.
+    pub fn each_strip(&self, first: usize, end: usize, strip: &mut Strip, mut each: impl FnMut(usize, &Strip)) {
+        let mut line = first;
+        while line < end {
+            strip.draw(self.canvas, self.memories, line, end);
+            each(line, strip);
+            line += strip.lines();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

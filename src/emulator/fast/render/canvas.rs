@@ -1,0 +1,89 @@
+//! What a frame leaves behind of its picture.
+
+use super::{Memories, Strip};
+use crate::emulator::engine::{FRAME_HEIGHT, FRAME_WIDTH, Frame};
+
+/// The registers of a line that the beam has passed without a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Note {
+    /// The address of the first tile, as in `v`.
+    pub v: u16,
+    pub fine_x: u8,
+    pub ctrl: u8,
+    pub mask: u8,
+    /// $2000 when the line's sprites were fetched; `None` if there are none.
+    pub sprites: Option<u8>,
+}
+
+/// Where a line's pixels are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Line {
+    /// In the canvas's frame.
+    Drawn,
+    /// Nowhere yet.
+    Noted(Note),
+}
+
+/// A frame's lines: drawn, or as notes.
+pub struct Canvas {
+    pub(in super::super) frame: Frame,
+    pub(super) lines: [Line; FRAME_HEIGHT],
+    /// Some line before this one may be only noted.
+    noted_before: usize,
+}
+
+impl Default for Canvas {
+    fn default() -> Self {
+        Self { frame: Frame::blank(), lines: [Line::Drawn; FRAME_HEIGHT], noted_before: 0 }
+    }
+}
+
+impl Canvas {
+    /// A new frame begins; `whole` says that all of its lines will pass. Else those that do not are blank.
+    pub(in super::super) fn begin(&mut self, whole: bool) {
+        self.lines = [Line::Drawn; FRAME_HEIGHT];
+        self.noted_before = 0;
+        if !whole {
+            self.frame.pixels.fill(0);
+            self.frame.emphasis = [0; FRAME_HEIGHT];
+        }
+    }
+
+    pub(in super::super) fn note(&mut self, line: usize, note: Note) {
+        self.lines[line] = Line::Noted(note);
+        self.noted_before = line + 1;
+    }
+
+    /// The lines that are drawn.
+    pub(in super::super) fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    /// The pixels of a line that is drawn at once.
+    pub(in super::super) fn row(&mut self, line: usize) -> &mut [u8] {
+        &mut self.frame.pixels[line * FRAME_WIDTH..][..FRAME_WIDTH]
+    }
+
+    /// Draws the lines that are only noted. Gives their number.
+    pub(in super::super) fn draw_noted(&mut self, memories: Memories) -> usize {
+        let end = std::mem::take(&mut self.noted_before);
+        let mut strip = Strip::default();
+        let (mut line, mut drawn) = (0, 0);
+        while line < end {
+            if self.lines[line] == Line::Drawn {
+                line += 1;
+                continue;
+            }
+            strip.draw(self, memories, line, end);
+            for at in 0..strip.lines() {
+                let row = &mut self.frame.pixels[(line + at) * FRAME_WIDTH..][..FRAME_WIDTH];
+                row.iter_mut().zip(strip.row(at)).for_each(|(out, &pixel)| *out = strip.colour(pixel));
+                self.frame.emphasis[line + at] = strip.emphasis();
+                self.lines[line + at] = Line::Drawn;
+            }
+            line += strip.lines();
+            drawn += strip.lines();
+        }
+        drawn
+    }
+}

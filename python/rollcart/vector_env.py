@@ -45,7 +45,8 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         state_catalog: States (a list, or a dict of names and states); lane i begins at number i modulo their
             count.
         engine: "fast".
-        engine_options: A dict: `ram_fill` (0xFF), and switches (True): `idle_skip`, `line_log`.
+        engine_options: A dict: `ram_fill` (0xFF), and switches (True): `idle_skip`, `line_log`,
+            `direct_bins`, `simd`.
         frame_skip: Frames a step.
         frame_stack: Observations in an image, newest last; an episode's first observation fills all places.
         maxpool: Observe the pixelwise maximum of the last two frames.

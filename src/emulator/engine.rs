@@ -22,11 +22,15 @@ pub struct EngineOptions {
     pub idle_skip: bool,
     /// Write down what whole lines of a picture are made of, and draw them together when somebody looks.
     pub line_log: bool,
+    /// Sum observations up from lines as they are drawn, where their kind allows it.
+    pub direct_bins: bool,
+    /// Use wide instructions where the processor has them.
+    pub simd: bool,
 }
 
 impl Default for EngineOptions {
     fn default() -> Self {
-        Self { ram_fill: 0xFF, idle_skip: true, line_log: true }
+        Self { ram_fill: 0xFF, idle_skip: true, line_log: true, direct_bins: true, simd: true }
     }
 }
 
@@ -34,8 +38,12 @@ impl Default for EngineOptions {
 pub type Switch = (&'static str, fn(&mut EngineOptions) -> &mut bool);
 
 /// Every switch.
-pub const SWITCHES: [Switch; 2] =
-    [("idle_skip", |options| &mut options.idle_skip), ("line_log", |options| &mut options.line_log)];
+pub const SWITCHES: [Switch; 4] = [
+    ("idle_skip", |options| &mut options.idle_skip),
+    ("line_log", |options| &mut options.line_log),
+    ("direct_bins", |options| &mut options.direct_bins),
+    ("simd", |options| &mut options.simd),
+];
 
 /// The environment variable that names switches to be off where nothing else is asked for.
 pub const SWITCHED_OFF: &str = "ROLLCART_SWITCHED_OFF";

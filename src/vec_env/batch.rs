@@ -158,7 +158,7 @@ impl Batch {
         let rules = Rules {
             rom: *cart.payload_digest(),
             ram_bytes: if config.observed.ram { memory } else { 0 },
-            observer: Observer::new(config.image),
+            observer: Observer::new(config.image, config.engine),
             game,
             starts,
             timed: false,

@@ -1,22 +1,32 @@
 //! From a console's picture to a lane's observation, to the byte of SPECS.md V3.
 //!
+//! ```text
+//! plain      window -> planes of grey or RGB -> resize          anything
+//! bins       lines summed up as they are drawn (`simd` too)     grey, area, not larger than the window
+//! stack      a lane's last observations in the asked layout
+//! ```
 //! `window` cuts Stable Retro's 224 x 240 picture out of the frame, masks or cuts the crop and turns palette indices
 //! into grey or RGB planes; `resize` brings a plane to its output size; `stack` keeps a lane's last observations and
-//! writes them in the asked layout. This is the plain path: whatever is faster is tested equal to it.
+//! writes them in the asked layout. `bins` is tested equal to the plain path.
 //!
 //! Left to others: when a frame is drawn (`lane`), RAM observations (`lane`), the meaning of a palette index (`nes`).
 
+mod bins;
 mod resize;
+mod simd;
 mod stack;
 mod window;
 
+use bins::Bins;
 pub(super) use resize::Algorithm;
 pub(crate) use resize::Resizer;
+use simd::Avx2;
 pub(crate) use stack::Stack;
 pub(crate) use window::{Crop, Window, rgb_window};
 pub use window::{WINDOW_HEIGHT, WINDOW_WIDTH};
 
 use super::Machine;
+use crate::emulator::engine::EngineOptions;
 use crate::emulator::fast::{Canvas, Strip};
 
 /// Where the channels of an image lie.
@@ -64,16 +74,20 @@ pub(super) struct Observer {
     spec: ImageSpec,
     window: Window,
     resizer: Resizer,
+    bins: Option<Bins>,
 }
 
 impl Observer {
     /// # Panics
     /// If the crop leaves nothing or the size is 0; `config` has refused such a specification.
-    pub(super) fn new(spec: ImageSpec) -> Self {
+    pub(super) fn new(spec: ImageSpec, switches: EngineOptions) -> Self {
         let window = Window::new(spec.crop, spec.cut);
         let source = (window.height(), window.width());
-        let resizer = Resizer::new(source, spec.size.unwrap_or(source), spec.algorithm);
-        Self { spec, window, resizer }
+        let output = spec.size.unwrap_or(source);
+        let resizer = Resizer::new(source, output, spec.algorithm);
+        let summed = switches.direct_bins && spec.grayscale && spec.algorithm == Algorithm::Area;
+        let bins = summed.then(|| Bins::new(source, output, Avx2::found(switches.simd))).flatten();
+        Self { spec, window, resizer, bins }
     }
 
     /// Bytes of one observation without its stack.
@@ -108,6 +122,10 @@ impl Observer {
     pub(super) fn draw(&self, machine: &Machine, pooled: bool, scratch: &mut Scratch, out: &mut [u8]) {
         let Scratch { canvas, strip, held, planes, sums } = scratch;
         let scene = machine.scene(canvas.as_deref().expect(SEEN));
+        if let Some(bins) = self.bins.as_ref().filter(|_| !pooled) {
+            bins.draw(&self.window, &scene, strip, out);
+            return;
+        }
         if pooled {
             self.window.rgb_planes(&scene, strip, planes);
             planes.iter_mut().zip(held.iter()).for_each(|(now, &before)| *now = before.max(*now));

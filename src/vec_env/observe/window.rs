@@ -97,6 +97,11 @@ impl Window {
         if self.cut { (0, 0) } else { (self.crop.top, self.crop.left) }
     }
 
+    /// The grey value of each pixel of a strip, by its lower six bits.
+    pub(super) fn grey_values(&self, strip: &Strip) -> [u8; 64] {
+        values(&self.grey, strip)
+    }
+
     /// Fills `out` with one plane a table, black where the crop leaves nothing.
     fn planes(&self, scene: &Scene, strip: &mut Strip, tables: &[&Table], out: &mut Vec<u8>) {
         let (lines, columns) = self.seen();

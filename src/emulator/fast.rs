@@ -23,7 +23,7 @@ use super::engine::{CpuRegisters, Draw, Engine, EngineError, EngineOptions, Fram
 use super::nes::{Buttons, ConsoleState, timing};
 use bus::Bus;
 use cpu::Cpu;
-pub use render::{Canvas, Scene, Strip};
+pub use render::{Avx2, Canvas, Scene, Strip};
 
 /// The frame before the first one.
 static BLANK: LazyLock<Frame> = LazyLock::new(Frame::blank);
@@ -54,6 +54,7 @@ impl Fast {
     fn bus(cart: &Arc<Cartridge>, options: EngineOptions) -> Bus {
         let mut bus = Bus::new(cart, options.ram_fill, options.idle_skip);
         bus.ppu.line_log = options.line_log;
+        bus.ppu.avx2 = Avx2::found(options.simd);
         bus
     }
 

@@ -20,14 +20,13 @@ mod window;
 use bins::Bins;
 pub(super) use resize::Algorithm;
 pub(crate) use resize::Resizer;
-use simd::Avx2;
 pub(crate) use stack::Stack;
 pub(crate) use window::{Crop, Window, rgb_window};
 pub use window::{WINDOW_HEIGHT, WINDOW_WIDTH};
 
 use super::Machine;
 use crate::emulator::engine::EngineOptions;
-use crate::emulator::fast::{Canvas, Strip};
+use crate::emulator::fast::{Avx2, Canvas, Strip};
 
 /// Where the channels of an image lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,10 +20,9 @@ mod sprites;
 mod timeline;
 
 use super::bus::NEVER;
-use super::render::Canvas;
+use super::render::{Avx2, Canvas};
 use crate::emulator::cart::Cartridge;
 use beam::Beam;
-pub(super) use beam::{palette_bits, right_of};
 use draw::Units;
 pub(super) use draw::{BEHIND, SPREAD};
 pub(super) use memory::VideoMemory;
@@ -94,6 +93,8 @@ pub(super) struct Ppu {
     drawing: bool,
     /// Whole lines are written down and drawn later.
     pub line_log: bool,
+    /// Wide instructions to draw with.
+    pub avx2: Option<Avx2>,
     units: Units,
     pub canvas: Option<Box<Canvas>>,
 }
@@ -128,6 +129,7 @@ impl Ppu {
             memory: VideoMemory::new(cart),
             drawing: false,
             line_log: true,
+            avx2: None,
             units: Units::default(),
             canvas: None,
         };

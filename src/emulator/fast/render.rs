@@ -4,6 +4,7 @@
 //! ```text
 //! canvas  what a frame leaves behind: a note a line, and the pixels of lines that had to be drawn at once
 //! strip   up to eight neighbouring lines of one tile row, drawn from their notes
+//! simd    the strip's background with AVX2
 //! ```
 //! A line is drawn at once, by the beam, where a register changed within it; and all lines that were only written down are
 //! drawn before a memory that they depend on changes. So notes always mean what the beam would have drawn, and nothing
@@ -12,11 +13,13 @@
 //! Leaves the meaning of a colour to `nes::palette`, and what becomes of the lines to `vec_env::observe`.
 
 mod canvas;
+mod simd;
 mod strip;
 
 use super::ppu::{PaletteRam, VideoMemory};
 pub use canvas::Canvas;
 pub(super) use canvas::Note;
+pub use simd::Avx2;
 pub use strip::Strip;
 
 /// The memories that a picture is made of.
@@ -25,6 +28,8 @@ pub(super) struct Memories<'a> {
     pub video: &'a VideoMemory,
     pub oam: &'a [u8; 256],
     pub palette: &'a PaletteRam,
+    /// Wide instructions to draw with.
+    pub avx2: Option<Avx2>,
 }
 
 /// The picture of a console's last frame, to be drawn line by line.

@@ -9,10 +9,10 @@
 //! maxpool stay with planes. 240 columns in 84 outputs, 20 in 7, have code of their own; `simd` has both inner loops again.
 
 use super::resize::{area_ranges, divide, reciprocals};
-use super::simd::Avx2;
+use super::simd;
 use super::window::{LEFT, WINDOW_WIDTH, Window};
 use crate::emulator::engine::FRAME_WIDTH;
-use crate::emulator::fast::{Scene, Strip};
+use crate::emulator::fast::{Avx2, Scene, Strip};
 use std::ops::Range;
 
 /// One sum a column, with room behind for wide loads.
@@ -68,7 +68,7 @@ impl Bins {
                 let pixels = &strip.row(at)[LEFT + columns.start..LEFT + columns.end];
                 let sums = &mut sums[first_column..][..pixels.len()];
                 match self.avx2 {
-                    Some(avx2) if !strip.is_coloured() => avx2.add(sums, pixels, &values),
+                    Some(avx2) if !strip.is_coloured() => simd::add(avx2, sums, pixels, &values),
                     _ => add(sums, pixels, &values),
                 }
                 black = false;
@@ -95,7 +95,7 @@ impl Bins {
     /// Joins the sums of `lines` lines to outputs.
     fn divide(&self, sums: &Sums, lines: usize, out: &mut [u8]) {
         match (self.canonical, self.avx2) {
-            (true, Some(avx2)) => avx2.divide_canonical(sums, lines, out),
+            (true, Some(avx2)) => simd::divide_canonical(avx2, sums, lines, out),
             (true, None) => divide_canonical(sums, lines, out),
             (false, _) => {
                 for (columns, out) in self.columns.iter().zip(out) {
@@ -123,7 +123,8 @@ pub(super) fn divide_canonical(sums: &Sums, lines: usize, out: &mut [u8]) {
     for (sums, out) in sums.chunks_exact(PERIOD).zip(out.chunks_exact_mut(OUTPUTS)) {
         for (place, out) in out.iter_mut().enumerate() {
             let joined: u32 = sums[STARTS[place]..STARTS[place + 1]].iter().map(|&sum| u32::from(sum)).sum();
-            *out = (joined * if place == 0 { two } else { three } >> 16) as u8;
+            let reciprocal = if place == 0 { two } else { three };
+            *out = ((joined * reciprocal) >> 16) as u8;
         }
     }
 }

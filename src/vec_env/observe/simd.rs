@@ -1,44 +1,31 @@
 //! The inner loops of `bins` with AVX2, where the processor has it. Equal to the portable ones to the byte.
 //!
-//! The only `unsafe` of this room: calls of functions that need AVX2, which an `Avx2` has found to be there, and
+//! The only `unsafe` of this room: calls of functions that need AVX2, which an `Avx2` proves to be there, and
 //! loads and stores, each within a slice whose length was checked before.
 
 use super::bins::Sums;
+use crate::emulator::fast::Avx2;
 
-/// The proof that the processor has AVX2: only `found` makes one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Avx2(());
-
-impl Avx2 {
-    /// AVX2, if it is `wanted` and there.
-    pub(super) fn found(wanted: bool) -> Option<Self> {
-        #[cfg(target_arch = "x86_64")]
-        return (wanted && is_x86_feature_detected!("avx2")).then_some(Self(()));
-        #[cfg(not(target_arch = "x86_64"))]
-        return None.filter(|_| wanted);
+/// `bins::add` for pixels below 32 (their bit 6 aside).
+pub(super) fn add(_proof: Avx2, sums: &mut [u16], pixels: &[u8], values: &[u8; 64]) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: an `Avx2` proves that the processor has it.
+    unsafe {
+        avx2::add(sums, pixels, values);
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    super::bins::add(sums, pixels, values);
+}
 
-    /// `bins::add` for pixels below 32 (their bit 6 aside).
-    pub(super) fn add(self, sums: &mut [u16], pixels: &[u8], values: &[u8; 64]) {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: `self` proves that the processor has AVX2.
-        unsafe {
-            avx2::add(sums, pixels, values);
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        super::bins::add(sums, pixels, values);
+/// `bins::divide_canonical`.
+pub(super) fn divide_canonical(_proof: Avx2, sums: &Sums, lines: usize, out: &mut [u8]) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: an `Avx2` proves that the processor has it.
+    unsafe {
+        avx2::divide_canonical(sums, lines, out);
     }
-
-    /// `bins::divide_canonical`.
-    pub(super) fn divide_canonical(self, sums: &Sums, lines: usize, out: &mut [u8]) {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: `self` proves that the processor has AVX2.
-        unsafe {
-            avx2::divide_canonical(sums, lines, out);
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        super::bins::divide_canonical(sums, lines, out);
-    }
+    #[cfg(not(target_arch = "x86_64"))]
+    super::bins::divide_canonical(sums, lines, out);
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -147,13 +134,8 @@ mod avx2 {
 #[cfg(test)]
 mod tests {
     use super::super::bins;
-    use super::{Avx2, Sums};
+    use super::{Avx2, Sums, add, divide_canonical};
     use proptest::prelude::*;
-
-    #[test]
-    fn what_is_not_wanted_is_not_found() {
-        assert_eq!(Avx2::found(false), None);
-    }
 
     proptest! {
         #[test]
@@ -167,7 +149,7 @@ mod tests {
             let (mut portable, mut wide) = (before.clone(), before);
             bins::add(&mut portable[..pixels.len()], &pixels, &values);
             if let Some(avx2) = Avx2::found(true) {
-                avx2.add(&mut wide[..pixels.len()], &pixels, &values);
+                add(avx2, &mut wide[..pixels.len()], &pixels, &values);
                 prop_assert_eq!(portable, wide);
             }
         }
@@ -179,7 +161,7 @@ mod tests {
             let (mut portable, mut wide) = ([0; 84], [0; 84]);
             bins::divide_canonical(&sums, lines, &mut portable);
             if let Some(avx2) = Avx2::found(true) {
-                avx2.divide_canonical(&sums, lines, &mut wide);
+                divide_canonical(avx2, &sums, lines, &mut wide);
                 prop_assert_eq!(portable, wide);
             }
         }

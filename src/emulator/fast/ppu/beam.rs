@@ -177,7 +177,7 @@ impl Beam {
 
 /// The address of the tile to the right.
 #[inline(always)]
-pub(in super::super) fn right_of(v: u16) -> u16 {
+pub(super) fn right_of(v: u16) -> u16 {
     if v & 0x1F == 0x1F { v & !0x1F ^ 0x0400 } else { v + 1 }
 }
 
@@ -187,7 +187,7 @@ fn left_of(v: u16) -> u16 {
 
 /// The two palette bits of the tile that `v` addresses: an attribute byte covers 4 by 4 tiles.
 #[inline(always)]
-pub(in super::super) fn palette_bits(memory: &VideoMemory, v: u16) -> u8 {
+fn palette_bits(memory: &VideoMemory, v: u16) -> u8 {
     let byte = memory.name(0x23C0 | v & 0x0C00 | v >> 4 & 0x38 | v >> 2 & 0x07);
     byte >> (v >> 4 & 4 | v & 2) & 3
 }

@@ -78,7 +78,7 @@ const EACH_BYTE: u64 = 0x0101_0101_0101_0101;
 impl Ppu {
     /// The memories that pictures are made of.
     pub(in super::super) fn memories(&self) -> Memories<'_> {
-        Memories { video: &self.memory, oam: &self.oam, palette: &self.palette }
+        Memories { video: &self.memory, oam: &self.oam, palette: &self.palette, avx2: self.avx2 }
     }
 
     /// The frame has ended, and with it drawing. `whole` asks for all pixels now: the lines that are only written down

@@ -49,6 +49,17 @@ impl VideoMemory {
         }
     }
 
+    /// The names of the 32 tiles of the row that `v` is in, and the eight attribute bytes over them.
+    ///
+    /// # Panics
+    /// Never: each table has 1,024 bytes.
+    pub(in super::super) fn row_of_names(&self, v: u16) -> (&[u8; 32], &[u8; 8]) {
+        let start = self.table_index(v & 0x0C00 | v & 0x03E0);
+        let attributes = self.table_index(v & 0x0C00 | 0x03C0 | v >> 4 & 0x38);
+        let names = self.vram[start..].first_chunk().expect("rows fill the table");
+        (names, self.vram[attributes..].first_chunk().expect("attributes end the table"))
+    }
+
     /// Both planes of a pattern, its 16 bytes; zeros where there is no memory.
     #[inline(always)]
     pub(in super::super) fn tile(&self, address: u16) -> &[u8; 16] {
@@ -63,7 +74,7 @@ impl VideoMemory {
 
     /// A byte of a name table, $2000-$2FFF and its mirror.
     #[inline(always)]
-    pub(in super::super) fn name(&self, address: u16) -> u8 {
+    pub(super) fn name(&self, address: u16) -> u8 {
         self.vram[self.table_index(address)]
     }
 

@@ -6,19 +6,18 @@
 //! ```
 //! Rows are eight pixels in a 64-bit word, the left one in the lowest byte.
 
-use super::Memories;
 use super::canvas::{Canvas, Line, Note};
+use super::{Memories, simd};
 use crate::emulator::engine::FRAME_WIDTH;
-use crate::emulator::fast::ppu::{
-    BEHIND, SPREAD, SPRITES_PER_LINE, ctrl, mask, palette_bits, right_of, sprite_height, sprite_row,
-};
+use crate::emulator::fast::ppu::{BEHIND, SPREAD, SPRITES_PER_LINE, ctrl, mask, sprite_height, sprite_row};
+use std::ops::Range;
 
 /// Lines in a strip, at most: those of a tile.
-const LINES: usize = 8;
+pub(super) const LINES: usize = 8;
 /// Tiles that a line touches when it starts within one.
-const TILES: usize = FRAME_WIDTH / 8 + 1;
+pub(super) const TILES: usize = FRAME_WIDTH / 8 + 1;
 /// A row has room for sprites that reach over the right edge.
-const ROW: usize = 8 * (TILES + 1);
+pub(super) const ROW: usize = 8 * (TILES + 1);
 /// One in each byte.
 const EACH: u64 = 0x0101_0101_0101_0101;
 const SPRITE: u64 = 0x10 * EACH;
@@ -34,9 +33,18 @@ const IDENTITY: [u8; 64] = {
     table
 };
 
+/// A tile of the background: both planes of its pattern, and its palette in bits 2-3.
+#[derive(Clone, Copy)]
+pub(super) struct Tile<'a> {
+    pub pattern: &'a [u8; 16],
+    pub palette: u8,
+}
+
 /// Up to eight lines, drawn.
 pub struct Strip {
     pixels: [[u8; ROW]; LINES],
+    /// The rows in `pixels` that are lines of the strip.
+    top: usize,
     lines: usize,
     /// Where column 0 is in a row.
     left: usize,
@@ -47,7 +55,7 @@ pub struct Strip {
 
 impl Default for Strip {
     fn default() -> Self {
-        Self { pixels: [[0; ROW]; LINES], lines: 0, left: 0, colours: IDENTITY, coloured: true, emphasis: 0 }
+        Self { pixels: [[0; ROW]; LINES], top: 0, lines: 0, left: 0, colours: IDENTITY, coloured: true, emphasis: 0 }
     }
 }
 
@@ -70,7 +78,7 @@ impl Strip {
     /// Never: a row has that many pixels behind its left one.
     #[inline]
     pub fn row(&self, at: usize) -> &[u8; FRAME_WIDTH] {
-        self.pixels[at][self.left..][..FRAME_WIDTH].try_into().expect("a row is longer")
+        self.pixels[self.top + at][self.left..][..FRAME_WIDTH].try_into().expect("a row is longer")
     }
 
     /// The palette index for the lower six bits of a pixel.
@@ -101,8 +109,7 @@ impl Strip {
         let note = match lines[0] {
             Line::Noted(note) => note,
             Line::Drawn => {
-                self.lines = 1;
-                self.left = 0;
+                (self.top, self.lines, self.left) = (0, 1, 0);
                 self.pixels[0][..FRAME_WIDTH].copy_from_slice(canvas.frame.row(first));
                 self.colours = IDENTITY;
                 self.coloured = true;
@@ -116,6 +123,7 @@ impl Strip {
         self.set_colours(memories.palette.colours(if note.mask & mask::GREY == 0 { 0x3F } else { 0x30 }));
         self.left = usize::from(note.fine_x);
         if note.mask & mask::BACKGROUND == 0 {
+            self.top = 0;
             self.pixels[..self.lines].as_flattened_mut().fill(0);
         } else {
             self.draw_background(note, memories);
@@ -129,23 +137,17 @@ impl Strip {
         self.colours[..32].copy_from_slice(&colours);
     }
 
+    /// Rows of `pixels` are the rows of the tiles: `top` is the first that belongs to a line.
     fn draw_background(&mut self, note: Note, memories: Memories) {
-        let table = u16::from(note.ctrl & ctrl::BACKGROUND_TABLE) << 8;
-        let down = usize::from(note.v >> 12);
-        let mut v = note.v;
-        for tile in 0..TILES {
-            let name = memories.video.name(0x2000 | v & 0x0FFF);
-            let palette = EACH * u64::from(palette_bits(memories.video, v) << 2);
-            let pattern = memories.video.tile(table | u16::from(name) << 4);
-            let (low, high) = pattern.split_at(8);
-            for ((row, &low), &high) in self.pixels[..self.lines].iter_mut().zip(&low[down..]).zip(&high[down..]) {
-                let pixels = SPREAD[usize::from(low)] | SPREAD[usize::from(high)] << 1 | palette;
-                row[8 * tile..8 * tile + 8].copy_from_slice(&pixels.to_le_bytes());
-            }
-            v = right_of(v);
+        self.top = usize::from(note.v >> 12);
+        let rows = self.top..self.top + self.lines;
+        let tiles = tiles_of(note, memories);
+        match memories.avx2 {
+            Some(avx2) => simd::draw_tiles(avx2, &tiles, &mut self.pixels),
+            None => draw_tiles(&tiles, rows.clone(), &mut self.pixels),
         }
         if note.mask & mask::BACKGROUND_LEFT == 0 {
-            self.pixels[..self.lines].iter_mut().for_each(|row| row[self.left..self.left + 8].fill(0));
+            self.pixels[rows].iter_mut().for_each(|row| row[self.left..self.left + 8].fill(0));
         }
     }
 
@@ -172,7 +174,7 @@ impl Strip {
                     opaque &= u64::MAX.checked_shl(8 * (8 - u32::from(x))).unwrap_or(0);
                 }
                 let colours = pixels | SPRITE | (EACH * u64::from((attributes & 3) << 2));
-                let place = &mut self.pixels[at][self.left + usize::from(x)..][..8];
+                let place = &mut self.pixels[self.top + at][self.left + usize::from(x)..][..8];
                 let under = u64::from_le_bytes(std::array::from_fn(|byte| place[byte]));
                 let put = opaque & !filled(under >> 6);
                 let hidden = if attributes & BEHIND == 0 { 0 } else { filled(under | under >> 1) };
@@ -180,6 +182,41 @@ impl Strip {
                 let over = under & !shown | colours & shown | TAKEN & put;
                 place.copy_from_slice(&over.to_le_bytes());
             }
+        }
+    }
+}
+
+/// The tiles of a line, from the left.
+fn tiles_of(note: Note, memories: Memories) -> [Tile; TILES] {
+    let table = u16::from(note.ctrl & ctrl::BACKGROUND_TABLE) << 8;
+    let mut row = note.v;
+    let mut x = usize::from(note.v & 0x1F);
+    let (mut names, mut attributes) = memories.video.row_of_names(row);
+    std::array::from_fn(|_| {
+        if x == names.len() {
+            // Into the next name table.
+            row ^= 0x0400;
+            x = 0;
+            (names, attributes) = memories.video.row_of_names(row);
+        }
+        let quarter = row >> 4 & 4 | x as u16 & 2;
+        let tile = Tile {
+            pattern: memories.video.tile(table | u16::from(names[x]) << 4),
+            palette: (attributes[x >> 2] >> quarter & 3) << 2,
+        };
+        x += 1;
+        tile
+    })
+}
+
+/// Draws these rows of tiles beside each other.
+pub(super) fn draw_tiles(tiles: &[Tile; TILES], rows: Range<usize>, pixels: &mut [[u8; ROW]; LINES]) {
+    for (place, tile) in tiles.iter().enumerate() {
+        let palette = EACH * u64::from(tile.palette);
+        let (low, high) = tile.pattern.split_at(8);
+        for row in rows.clone() {
+            let drawn = SPREAD[usize::from(low[row])] | SPREAD[usize::from(high[row])] << 1 | palette;
+            pixels[row][8 * place..][..8].copy_from_slice(&drawn.to_le_bytes());
         }
     }
 }

@@ -1,0 +1,115 @@
+//! The background of a strip with AVX2, where the processor has it. Equal to the portable way to the byte.
+//!
+//! The only `unsafe` of this room: the call of a function that needs AVX2, which an `Avx2` proves to be there, and loads and
+//! stores, each within an array whose length is known.
+
+use super::strip::{LINES, ROW, TILES, Tile};
+
+/// The proof that the processor has AVX2: only `found` makes one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Avx2(());
+
+impl Avx2 {
+    /// AVX2, if it is `wanted` and there.
+    pub fn found(wanted: bool) -> Option<Self> {
+        #[cfg(target_arch = "x86_64")]
+        let there = is_x86_feature_detected!("avx2");
+        #[cfg(not(target_arch = "x86_64"))]
+        let there = false;
+        (wanted && there).then_some(Self(()))
+    }
+}
+
+/// `strip::draw_tiles`, all rows of the tiles.
+pub(super) fn draw_tiles(_proof: Avx2, tiles: &[Tile; TILES], pixels: &mut [[u8; ROW]; LINES]) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: an `Avx2` proves that the processor has it.
+    unsafe {
+        avx2::draw_tiles(tiles, pixels);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    super::strip::draw_tiles(tiles, 0..LINES, pixels);
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use super::{LINES, ROW, TILES, Tile};
+    use std::arch::x86_64::{
+        __m256i, _mm_castsi128_pd, _mm_loadu_si128, _mm_storeh_pd, _mm_storel_epi64, _mm256_and_si256,
+        _mm256_broadcastsi128_si256, _mm256_castsi256_si128, _mm256_cmpeq_epi8, _mm256_extracti128_si256,
+        _mm256_loadu_si256, _mm256_or_si256, _mm256_set1_epi8, _mm256_set1_epi64x, _mm256_shuffle_epi8,
+    };
+
+    /// Each of four bytes from `first` on eight times: a row's plane for each of its pixels.
+    const fn rows(first: u8) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        let mut place = 0;
+        while place < 32 {
+            bytes[place] = first + place as u8 / 8;
+            place += 1;
+        }
+        bytes
+    }
+
+    /// The rows 0-3 and 4-7 of the low plane, then of the high one.
+    const ROWS: [[u8; 32]; 4] = [rows(0), rows(4), rows(8), rows(12)];
+    /// A row's bits by pixels: the left one, bit 7, in the lowest byte.
+    const BITS: i64 = 0x0102_0408_1020_4080;
+
+    /// # Safety
+    /// The processor must have AVX2.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn draw_tiles(tiles: &[Tile; TILES], pixels: &mut [[u8; ROW]; LINES]) {
+        // SAFETY: patterns have 16 bytes, rows of ROWS have 32; each store writes 8 bytes from 8 * 32 at most on, and
+        // rows of pixels are longer.
+        unsafe {
+            let [low_upper, low_lower, high_upper, high_lower] =
+                ROWS.map(|rows| _mm256_loadu_si256(rows.as_ptr().cast()));
+            let bits = _mm256_set1_epi64x(BITS);
+            for (place, tile) in tiles.iter().enumerate() {
+                let planes = _mm256_broadcastsi128_si256(_mm_loadu_si128(tile.pattern.as_ptr().cast()));
+                let palette = _mm256_set1_epi8(tile.palette as i8);
+                let plane = |rows: __m256i, value: i8| {
+                    let set = _mm256_and_si256(_mm256_shuffle_epi8(planes, rows), bits);
+                    _mm256_and_si256(_mm256_cmpeq_epi8(set, bits), _mm256_set1_epi8(value))
+                };
+                let halves = [(low_upper, high_upper), (low_lower, high_lower)];
+                for (half, (low, high)) in halves.into_iter().enumerate() {
+                    let drawn = _mm256_or_si256(_mm256_or_si256(plane(low, 1), plane(high, 2)), palette);
+                    let pairs = [_mm256_castsi256_si128(drawn), _mm256_extracti128_si256::<1>(drawn)];
+                    for (pair, drawn) in pairs.into_iter().enumerate() {
+                        let row = 4 * half + 2 * pair;
+                        _mm_storel_epi64(pixels[row][8 * place..][..8].as_mut_ptr().cast(), drawn);
+                        _mm_storeh_pd(pixels[row + 1][8 * place..][..8].as_mut_ptr().cast(), _mm_castsi128_pd(drawn));
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::strip::draw_tiles;
+    use super::{Avx2, LINES, ROW, TILES, Tile, draw_tiles as wide_tiles};
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_not_wanted_is_not_found() {
+        assert_eq!(Avx2::found(false), None);
+    }
+
+    proptest! {
+        #[test]
+        fn wide_tiles_equal_portable_ones(tiles in prop::collection::vec((any::<[u8; 16]>(), 0_u8..4), TILES)) {
+            let tiles: [Tile; TILES] =
+                std::array::from_fn(|place| Tile { pattern: &tiles[place].0, palette: tiles[place].1 << 2 });
+            let (mut portable, mut wide) = ([[0; ROW]; LINES], [[0; ROW]; LINES]);
+            draw_tiles(&tiles, 0..LINES, &mut portable);
+            if let Some(avx2) = Avx2::found(true) {
+                wide_tiles(avx2, &tiles, &mut wide);
+                prop_assert_eq!(portable, wide);
+            }
+        }
+    }
+}

@@ -240,8 +240,8 @@ class Session:
         yield from self._masked_reset()
         yield from self._saved_and_restored(actions[steps // 2 : steps // 2 + 20])
         yield from self._steps("later step", self.env, actions[steps // 2 :])
-        for lane in (0, self.lanes // 2 + 1) if self.lanes > 2 else (0,):
-            yield from self._lane_alone(lane, actions[: steps // 4])
+        lanes = (0, self.lanes // 2 + 1) if self.lanes > 2 else (0,)
+        yield from self._lanes_alone(lanes, actions[: steps // 4])
 
     def _surface(self) -> Iterator[tuple[str, Any]]:
         """Names, signatures, spaces and dtypes that a user can see."""
@@ -280,24 +280,29 @@ class Session:
         yield from self._steps("after restoring", self.env, actions)
         self.env.restore(saved)
 
-    def _lane_alone(self, lane: int, actions: np.ndarray) -> Iterator[tuple[str, Any]]:
-        """One lane in a batch of its own beside the whole batch: is it the same to the byte?"""
-        alone = self._make(1, self._state_of(lane))
+    def _lanes_alone(self, lanes: tuple[int, ...], actions: np.ndarray) -> Iterator[tuple[str, Any]]:
+        """Lanes in batches of their own beside the whole batch: are they the same to the byte?"""
+        alone = [self._make(1, self._state_of(lane)) for lane in lanes]
         whole = self._make(self.lanes, self._states)
         try:
-            one, _ = alone.reset(seed=self._seed + lane)
             many, _ = whole.reset(seed=self._seed)
-            yield f"lane {lane} alone: reset", one
-            same = bool(np.array_equal(one[0], many[lane]))
+            same = []
+            for lane, env in zip(lanes, alone, strict=True):
+                one, _ = env.reset(seed=self._seed + lane)
+                yield f"lane {lane} alone: reset", one
+                same.append(bool(np.array_equal(one[0], many[lane])))
             for number, row in enumerate(actions):
-                one_step, many_step = alone.step(row[lane : lane + 1]), whole.step(row)
-                yield f"lane {lane} alone, step {number}", list(one_step)
-                pairs = zip(one_step[:4], many_step[:4], strict=True)
-                same = same and all(np.array_equal(mine[0], batch[lane]) for mine, batch in pairs)
-            yield f"lane {lane} alone equals the same lane in the batch", same
+                many_step = whole.step(row)
+                for at, lane in enumerate(lanes):
+                    one_step = alone[at].step(row[lane : lane + 1])
+                    yield f"lane {lane} alone, step {number}", list(one_step)
+                    pairs = zip(one_step[:4], many_step[:4], strict=True)
+                    same[at] &= all(np.array_equal(mine[0], batch[lane]) for mine, batch in pairs)
+            for lane, equal in zip(lanes, same, strict=True):
+                yield f"lane {lane} alone equals the same lane in the batch", equal
         finally:
-            alone.close()
-            whole.close()
+            for env in (*alone, whole):
+                env.close()
 
     def _state_of(self, lane: int) -> Any:
         """The catalog that holds the lane's start state alone."""

@@ -46,9 +46,11 @@ def run(plan: Plan, builds: dict[str, Build], adapter: Path) -> Equality:
         workers = {
             side: stack.enter_context(Worker(NAMES[side], builds[side], adapter)) for side in schedule.SIDES
         }
+        # Nothing is timed here, so both sides work at once; the baseline is heard first all the same.
         for worker in workers.values():
-            worker.open(plan.workload, seed, 0)
-        # Nothing is timed here, so both sides work at once.
+            worker.start_opening(plan.workload, seed, 0)
+        for worker in workers.values():
+            worker.opened()
         for worker in workers.values():
             worker.send("verify", steps=steps)
         answers = {side: worker.receive("verify") for side, worker in workers.items()}

@@ -107,8 +107,17 @@ class Worker:
 
     def open(self, workload: Workload, seed: int, layout_seed: int) -> None:
         """Load the build; Tampered where the native module in use is not the one that was built."""
+        self.start_opening(workload, seed, layout_seed)
+        self.opened()
+
+    def start_opening(self, workload: Workload, seed: int, layout_seed: int) -> None:
+        """The first half of `open`, so that both sides can load at once where nothing is timed."""
         body = {"name": workload.name, "params": dict(workload.params)}
-        answer = self.ask("open", workload=body, seed=seed, layout_seed=layout_seed)
+        self.send("open", workload=body, seed=seed, layout_seed=layout_seed)
+
+    def opened(self) -> None:
+        """The second half: wait for the answer, and look at what was loaded."""
+        answer = self.receive("open")
         if answer.get("build") != self.build.artifact_sha256:
             raise Tampered(
                 f"the {self.side}'s native module must have digest {self.build.artifact_sha256[:12]}; "

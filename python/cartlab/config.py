@@ -78,7 +78,7 @@ class Config:
         if wanted not in self.workloads:
             raise BadInput(
                 f"the workload must be one of {', '.join(self.workloads)}; found {wanted!r}",
-                _correct(self.path),
+                f"name one of them, or add [workload.NAME] to {FILE}",
             )
         chosen = self.workloads[wanted]
         if not params:

@@ -31,6 +31,11 @@ def translate(space: argparse.Namespace) -> Asked:
     good, bad = two_refs("bisect", space.refs)
     if space.no_record:
         raise UsageError("bisect goes on from its recorded blocks: --no-record cannot be given")
+    if space.design != "betting" or space.policy != "anytime":
+        raise UsageError(
+            "bisect decides by bounds that hold at any time; other designs and policies cannot",
+            "leave --design and --policy out",
+        )
     return Asked(
         good=good,
         bad=bad,

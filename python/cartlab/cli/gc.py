@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from cartlab.cli.context import Context
-from cartlab.cli.options import not_negative
+from cartlab.cli.options import not_negative, whole
 from cartlab.garbage import Wish
 from cartlab.outcome import Outcome
 
@@ -24,7 +24,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--older-than", type=not_negative, metavar="DAYS", help="free what no run used for so long (14)"
     )
-    parser.add_argument("--keep", type=_count, metavar="N", help="the N builds used last stay in any case")
+    parser.add_argument("--keep", type=whole, metavar="N", help="the N builds used last stay in any case")
     parser.add_argument(
         "--max-size", type=_size, metavar="SIZE", help="free the longest unused until SIZE is left: 500M, 2G"
     )
@@ -42,12 +42,6 @@ def run(context: Context, request: Request) -> Outcome:
     from cartlab.pipeline.freeing import gc
 
     return gc(request.wish, context.root.path, time.time(), context.talk, dry_run=request.dry_run)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected a whole number, found {text!r}")
-    return int(text)
 
 
 def _size(text: str) -> int:

@@ -7,6 +7,7 @@ predecessor used to separate the runner's flags and which is accepted and not ne
 from __future__ import annotations
 
 import argparse
+import difflib
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -39,8 +40,33 @@ class Parser(argparse.ArgumentParser):
         settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(**settings)
 
+    def format_usage(self) -> str:
+        """The words in their order and no flag: two dozen of those would hide them; --help lists them."""
+        return f"usage: {self.line()} [flags]\n"
+
+    def format_help(self) -> str:
+        self.usage = f"{self.line()} [flags]"
+        return super().format_help()
+
+    def line(self) -> str:
+        """The command with the words that it takes; an optional one in brackets."""
+        words = [
+            f"[{action.metavar}]" if action.nargs == "?" else str(action.metavar)
+            for action in self._get_positional_actions()
+        ]
+        return " ".join([self.prog, *words])
+
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{self.prog}: {message}", hint=f"{self.prog} --help shows examples")
+        raise UsageError(f"{self.prog}: {message}", hint=self._hint(message))
+
+    def _hint(self, message: str) -> str:
+        """The flag that was meant, else how the command is typed."""
+        _, _, strangers = message.partition("unrecognized arguments: ")
+        for word in strangers.split():
+            near = difflib.get_close_matches(word.partition("=")[0], self._option_string_actions, 1)
+            if near:
+                return f"did you mean {near[0]}? {self.prog} --help lists the flags"
+        return f"{self.line()} [flags]; {self.prog} --help shows examples"
 
 
 def hoist(argv: list[str]) -> tuple[str | None, list[str]]:
@@ -115,9 +141,7 @@ def declare_runner(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--game", metavar="NAME", help="measure this game of the RETRO_DATA_PATH tree")
     group.add_argument("--state-dir", metavar="DIR", help="the folder of the start states")
     group.add_argument("--workload", metavar="NAME", help="a [workload.NAME] of autoresearch.toml")
-    group.add_argument(
-        "--max-blocks", type=_positive_int, metavar="N", help="new blocks of this run, at most"
-    )
+    group.add_argument("--max-blocks", type=positive_int, metavar="N", help="new blocks of this run, at most")
     group.add_argument(
         "--max-wall-clock-minutes", type=positive, metavar="M", help="stop after the block that passes M"
     )
@@ -184,15 +208,23 @@ def _key(flag: str) -> str:
     return flag.removeprefix("--").replace("-", "_")
 
 
-def _positive_int(text: str) -> int:
+def positive_int(text: str) -> int:
+    """An argument's whole number of at least 1."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, found {text!r}")
     return int(text)
 
 
+def whole(text: str) -> int:
+    """An argument's whole number of at least 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 0, found {text!r}")
+    return int(text)
+
+
 def positive(text: str) -> float:
     """An argument's number above 0."""
-    value = _number(text)
+    value = number(text)
     if value <= 0:
         raise argparse.ArgumentTypeError(f"expected a number above 0, found {text!r}")
     return value
@@ -200,13 +232,14 @@ def positive(text: str) -> float:
 
 def not_negative(text: str) -> float:
     """An argument's number of at least 0."""
-    value = _number(text)
+    value = number(text)
     if value < 0:
         raise argparse.ArgumentTypeError(f"expected a number of at least 0, found {text!r}")
     return value
 
 
-def _number(text: str) -> float:
+def number(text: str) -> float:
+    """An argument's finite number."""
     try:
         value = float(text)
     except ValueError:

@@ -8,7 +8,7 @@ import argparse
 from dataclasses import dataclass
 
 from cartlab.cli.context import Context
-from cartlab.cli.options import declare_runner, runner
+from cartlab.cli.options import declare_runner, number, runner
 from cartlab.errors import UsageError
 from cartlab.outcome import Outcome
 from cartlab.pipeline.request import Runner
@@ -38,7 +38,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "cand", nargs="?", metavar="CAND", help="confirm: the candidate, else the one that is due"
     )
     parser.add_argument("--goal", default="", metavar="TEXT", help="open: what this round is for")
-    parser.add_argument("--target", type=float, default=1.10, metavar="T", help="open: 1.10 or more")
+    parser.add_argument("--target", type=number, default=1.10, metavar="T", help="open: 1.10 or more")
     parser.add_argument(
         "--may-touch", action="append", default=[], metavar="GLOB", help="open: protected paths"
     )
@@ -58,6 +58,14 @@ def translate(space: argparse.Namespace) -> Request:
         )
     if space.verb == "confirm" and space.no_record:
         raise UsageError("a confirm run counts or is not had, found --no-record", "leave --no-record out")
+    if space.verb == "open":
+        from cartlab.round.rules import MIN_TARGET
+
+        if space.target < MIN_TARGET:
+            raise UsageError(
+                f"expected a --target of {MIN_TARGET:.2f} or more, found {space.target:g}",
+                "smaller gains are proven one by one: accept BASE CAND takes no round",
+            )
     if space.verb in ("resume", "abandon") and not space.reason.strip():
         raise UsageError(f"round {space.verb} needs a reason", 'add --reason "why"')
     return Request(

@@ -10,6 +10,7 @@ import argparse
 from dataclasses import dataclass
 
 from cartlab.cli.context import Context
+from cartlab.cli.options import whole
 from cartlab.errors import UsageError
 from cartlab.outcome import Outcome
 
@@ -30,8 +31,10 @@ class Request:
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--trials", type=int, default=TRIALS, metavar="N", help=f"runs a rate ({TRIALS})")
-    parser.add_argument("--seed", type=int, default=1, metavar="S", help="the same seed, the same table (1)")
+    parser.add_argument("--trials", type=whole, default=TRIALS, metavar="N", help=f"runs a rate ({TRIALS})")
+    parser.add_argument(
+        "--seed", type=whole, default=1, metavar="S", help="the same seed, the same table (1)"
+    )
     parser.add_argument(
         "--machine", action="append", choices=NAMES, help="this machine alone; may be given again"
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 from cartlab.cli.context import Context
 from cartlab.cli.next import actions_now, age_seconds
+from cartlab.cli.options import whole
 from cartlab.outcome import Outcome
 
 FILES = ("results.tsv", "current.json", "ideas.md", "scratchpad.md")
@@ -25,7 +26,7 @@ class Request:
 
 def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--limit", type=int, default=5, metavar="N", help="how many results to show (default 5)"
+        "--limit", type=whole, default=5, metavar="N", help="how many results to show (default 5)"
     )
     parser.add_argument("--rejects", action="store_true", help="only what was not kept, with its reasons")
 

@@ -55,6 +55,10 @@ class Stopped(Exception):
         self.outcome = outcome
 
 
+class Late(Exception):
+    """The search has taken as long as it may."""
+
+
 class Hushed:
     """The voice of the runs inside: their progress, each warning once, and none of their lines."""
 
@@ -86,6 +90,7 @@ class Bisect:
     voice: Voice
 
     def __post_init__(self) -> None:
+        self.began = self.lab.clock()
         self.config = self.lab.load_config(self.repo)
         self.workload, self.source = self.lab.workload(self.config, self.repo, self.asked.runner)
         self.good = self.lab.resolve(self.repo, self.asked.good)
@@ -151,9 +156,14 @@ class Bisect:
             cand=ref.commit,
             pool=False,
             any_paths=True,
-            runner=replace(self.asked.runner, max_blocks=count),
+            runner=replace(self.asked.runner, max_blocks=count, max_minutes=None),
         )
         return run(request, self.lab, self.repo, self.root, self.inside)
+
+    def late(self) -> bool:
+        """Has the whole search taken as long as it may."""
+        minutes = self.asked.runner.max_minutes
+        return minutes is not None and self.lab.clock() - self.began >= minutes * 60
 
     def evidence(self, ref: Ref, threshold: float, alpha: float) -> tuple[Evidence | None, list[float]]:
         blocks = self.blocks(ref)
@@ -172,6 +182,8 @@ class Bisect:
             told = bisection.answer(found, threshold, self.asked.faster)
             if told is not None:
                 return told, found, ""
+            if self.late():
+                raise Late()
             if spent >= budget:
                 shown = answer.number(found.hl if found else None)
                 return None, found, f"{spent} blocks (estimate {shown}) do not decide it"
@@ -347,6 +359,13 @@ class Bisect:
         out.report.next = f"{answer.SCRIPT} {self.words()} --again"
         return out
 
+    def cut_off(self) -> Outcome:
+        """The time limit passed: what is known so far is in the ledger."""
+        reason = f"wall clock limit of {self.asked.runner.max_minutes:g} minutes; the same command continues"
+        out = self.outcome("inconclusive", [f"not decided yet: {reason}"], [reason])
+        out.report.next = f"{answer.SCRIPT} {self.words()}"
+        return out
+
     def words(self) -> str:
         return f"bisect {self.good.commit[:12]} {self.bad.commit[:12]}" + (
             " --faster" if self.asked.faster else ""
@@ -428,6 +447,8 @@ def bisect(asked: Asked, lab: Lab, repo: Path, root: Path, voice: Voice) -> Outc
         return found.plan()
     try:
         return found.search()
+    except Late:
+        return found.cut_off()
     except Stopped as stopped:
         out = stopped.outcome
         out.command, out.report.next = COMMAND, f"{answer.SCRIPT} {found.words()}"

@@ -229,6 +229,18 @@ def test_a_threshold_decides_what_counts_as_changed(world: World) -> None:
         world.bisect(threshold=0.9, faster=True)
 
 
+def test_a_time_limit_is_the_whole_searchs_and_loses_nothing(world: World) -> None:
+    world.slower_from(11)
+    lab, seconds = world.lab(), iter(range(0, 100_000, 10))
+    asked = Asked("HEAD~16", "HEAD", runner=Runner(max_minutes=10.0))
+    slow = replace(lab, clock=lambda: float(next(seconds)))
+    answers = [bisect(asked, slow, world.project.path, world.root, Mute())]
+    while answers[-1].exit_code == 11 and len(answers) < 20:
+        assert "limit of 10 minutes" in answers[-1].reasons[0]
+        answers.append(bisect(asked, slow, world.project.path, world.root, Mute()))
+    assert 1 < len(answers) < 20 and (answers[-1].details or {})["first_bad"] == world.commits[11]
+
+
 def test_two_that_are_not_on_one_line_are_refused(world: World) -> None:
     with pytest.raises(BadRef, match="first-parent line"):
         world.bisect("HEAD", "HEAD~3")

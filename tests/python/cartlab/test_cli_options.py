@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cartlab.cli import build_parser, load, main
 from cartlab.cli.options import LEGACY_FLAGS, hoist, two_refs
-from cartlab.cli.table import BY_NAME, ROWS
+from cartlab.cli.table import BY_NAME, ROWS, Row
 from cartlab.errors import BadRef, UsageError
 from cartlab.outcome import Outcome, Report
 
@@ -156,3 +157,41 @@ def test_commands_that_read_block_sequences_refuse_the_policy_without_them(line:
     translated(line)
     with pytest.raises(UsageError, match="legacy policy"):
         translated(f"{line} --policy legacy")
+
+
+def test_a_misspelt_flag_is_answered_with_the_one_that_was_meant() -> None:
+    parser = build_parser("cartlab", BY_NAME["screen"])
+    with pytest.raises(UsageError) as error:
+        parser.parse_intermixed_args(["HEAD~1", "HEAD", "--max-block", "3"])
+    assert "did you mean --max-blocks?" in error.value.hint
+    with pytest.raises(UsageError) as error:
+        parser.parse_intermixed_args(["HEAD~1", "HEAD", "--zzzzzz"])
+    assert error.value.hint.startswith("cartlab screen BASE CAND [flags]; ")
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_every_help_says_on_its_first_line_how_the_command_is_typed(row: Row) -> None:
+    first, *rest = build_parser("cartlab", row).format_help().splitlines()
+    assert first.startswith(f"usage: cartlab {row.name}") and first.endswith("[flags]")
+    assert "None" not in first and len(first) < 100
+    assert f"  cartlab {row.examples[0]}" in rest
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("status", "--limit", "x"), "expected a whole number"),
+        (("simulate", "--trials", "-1"), "expected"),
+        (("round", "open", "--target", "x"), "expected a number"),
+        (("round", "open", "--target", "1.01", "--dry-run"), "expected a --target of 1.10 or more"),
+        (("bisect", "HEAD~1", "HEAD", "--design", "groupseq"), "bounds that hold at any time"),
+        (("bisect", "HEAD~1", "HEAD", "--no-record"), "--no-record cannot be given"),
+        (("publish", "--approve", "x", "--no-record"), "always recorded"),
+    ],
+)
+def test_a_wrong_value_is_told_what_was_expected(
+    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main([*words, "--autoresearch-root", str(tmp_path), "--json"]) == 2
+    assert said in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())

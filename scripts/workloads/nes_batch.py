@@ -29,6 +29,7 @@ import numpy as np
 
 POLICY = Path(__file__).with_name("nes_batch_policy.json")
 PREROLL_STEPS = 64
+OUTCOME = ("observation", "rewards", "terminations", "truncations", "infos")
 # A held-out start state lies this many steps into a public one, and this far before the end of its episode.
 ROLL_IN_STEPS = (16, 256)
 BEFORE_END_STEPS = 24
@@ -234,14 +235,15 @@ class Session:
         observation, infos = self._first
         yield "reset: observation", observation
         yield "reset: infos", infos
-        self.spread()
-        actions = self._policy.draw(steps)
-        yield from self._steps("step", self.env, actions[: steps // 2])
-        yield from self._masked_reset()
-        yield from self._saved_and_restored(actions[steps // 2 : steps // 2 + 20])
-        yield from self._steps("later step", self.env, actions[steps // 2 :])
+        early, late = steps // 4, steps // 2
         lanes = (0, self.lanes // 2 + 1) if self.lanes > 2 else (0,)
-        yield from self._lanes_alone(lanes, actions[: steps // 4])
+        yield from self._beside_lone_lanes(lanes, self._policy.draw(early))
+        self.spread()
+        actions = self._policy.draw(steps - early)
+        yield from self._steps("step", self.env, actions[: late - early])
+        yield from self._masked_reset()
+        yield from self._saved_and_restored(actions[late - early : late - early + 20])
+        yield from self._steps("later step", self.env, actions[late - early :])
 
     def _surface(self) -> Iterator[tuple[str, Any]]:
         """Names, signatures, spaces and dtypes that a user can see."""
@@ -258,9 +260,8 @@ class Session:
         yield "surface: start states", [str(name) for name in env.start_states]
 
     def _steps(self, label: str, env: Any, actions: np.ndarray) -> Iterator[tuple[str, Any]]:
-        names = ("observation", "rewards", "terminations", "truncations", "infos")
         for number, row in enumerate(actions):
-            for name, value in zip(names, env.step(row), strict=True):
+            for name, value in zip(OUTCOME, env.step(row), strict=True):
                 yield f"{label} {number}: {name}", value
         yield f"{label}: RAM after {len(actions)}", env.ram()
 
@@ -280,28 +281,30 @@ class Session:
         yield from self._steps("after restoring", self.env, actions)
         self.env.restore(saved)
 
-    def _lanes_alone(self, lanes: tuple[int, ...], actions: np.ndarray) -> Iterator[tuple[str, Any]]:
-        """Lanes in batches of their own beside the whole batch: are they the same to the byte?"""
+    def _beside_lone_lanes(self, lanes: tuple[int, ...], actions: np.ndarray) -> Iterator[tuple[str, Any]]:
+        """The batch from its reset on, beside batches of one lane: are those the same to the byte?"""
         alone = [self._make(1, self._state_of(lane)) for lane in lanes]
-        whole = self._make(self.lanes, self._states)
         try:
-            many, _ = whole.reset(seed=self._seed)
+            many, _ = self.env.reset(seed=self._seed)
+            yield "reset again: observation", many
             same = []
             for lane, env in zip(lanes, alone, strict=True):
                 one, _ = env.reset(seed=self._seed + lane)
                 yield f"lane {lane} alone: reset", one
                 same.append(bool(np.array_equal(one[0], many[lane])))
             for number, row in enumerate(actions):
-                many_step = whole.step(row)
+                batch = self.env.step(row)
+                for name, value in zip(OUTCOME, batch, strict=True):
+                    yield f"early step {number}: {name}", value
                 for at, lane in enumerate(lanes):
                     one_step = alone[at].step(row[lane : lane + 1])
                     yield f"lane {lane} alone, step {number}", list(one_step)
-                    pairs = zip(one_step[:4], many_step[:4], strict=True)
-                    same[at] &= all(np.array_equal(mine[0], batch[lane]) for mine, batch in pairs)
+                    pairs = zip(one_step[:4], batch[:4], strict=True)
+                    same[at] &= all(np.array_equal(mine[0], whole[lane]) for mine, whole in pairs)
             for lane, equal in zip(lanes, same, strict=True):
                 yield f"lane {lane} alone equals the same lane in the batch", equal
         finally:
-            for env in (*alone, whole):
+            for env in alone:
                 env.close()
 
     def _state_of(self, lane: int) -> Any:

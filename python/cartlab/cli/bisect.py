@@ -31,10 +31,9 @@ def translate(space: argparse.Namespace) -> Asked:
     good, bad = two_refs("bisect", space.refs)
     if space.no_record:
         raise UsageError("bisect goes on from its recorded blocks: --no-record cannot be given")
-    if space.design != "betting" or space.policy != "anytime":
+    if space.design != "betting":
         raise UsageError(
-            "bisect decides by bounds that hold at any time; other designs and policies cannot",
-            "leave --design and --policy out",
+            "bisect decides by bounds that hold at any time; another design has none", "leave --design out"
         )
     return Asked(
         good=good,

@@ -17,6 +17,7 @@ from cartlab.artefacts import RunFolder
 from cartlab.ledger import Attempt, Event, attempts_of, blocks_of
 from cartlab.ledger.attempts import calibration_of
 from cartlab.model import POLICY, TIERS, Block, Plan
+from cartlab.pipeline import halves
 from cartlab.report import Accepted, Candidate, Noise, Page, Together, diagnose
 from cartlab.report import Round as RoundFacts
 from cartlab.round import Round, confirm_bar, fold
@@ -139,7 +140,7 @@ def _candidate(
         reasons=tuple(body.get("reasons") or ()) or _why_ended(attempt),
         marks=_marks(plan, body),
         checks=(body.get("validity") or {}).get("checks") if TIERS[plan.tier].proves else None,
-        recorded=plan.recorded,
+        own=plan.recorded and plan.part_of is None,
         in_round=candidate is not None and attempt.id in candidate.attempts,
         used=int(evidence.get("used") or 0),
         pooled=int(evidence.get("pooled") or 0),
@@ -155,8 +156,14 @@ def _candidate(
         cpu=seen.cpu,
         instructions=seen.instructions,
         disagree=seen.disagree,
+        halves=_halves(plan, [*earlier, *attempt.blocks]),
         diagnostics=diagnose(earlier, attempt.blocks, guard, plan.forced) if carded else None,
     )
+
+
+def _halves(plan: Plan, blocks: Sequence[Block]) -> tuple[tuple[str, int, float | None], ...]:
+    found = halves.estimates(plan, blocks) or {}
+    return tuple((half, one["used"], one["hl"]) for half, one in found.items())
 
 
 def _why_ended(attempt: Attempt) -> tuple[str, ...]:
@@ -168,6 +175,7 @@ def _why_ended(attempt: Attempt) -> tuple[str, ...]:
 
 def _marks(plan: Plan, body: Mapping[str, Any]) -> tuple[str, ...]:
     marks = [*(body.get("marks") or ())]
+    marks += [f"beside another, workload {plan.workload.name}"] if plan.part_of is not None else []
     marks += ["unrecorded"] if not plan.recorded else []
     marks += ["sizes changed"] if plan.sizes_changed else []
     marks += [word for word, usual in ((plan.policy, "anytime"), (plan.design, "betting")) if word != usual]
@@ -196,7 +204,7 @@ def _imported(event: Event) -> Candidate:
         reasons=tuple(verdict.get("reasons") or ()),
         marks=("imported, never counted",),
         checks=None,
-        recorded=False,
+        own=False,
         in_round=False,
         used=int(evidence.get("used") or row.get("measured_pairs") or 0),
         pooled=0,

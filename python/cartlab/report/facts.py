@@ -91,8 +91,9 @@ class Diagnostics:
 
 @dataclass(frozen=True)
 class Candidate:
-    """The newest attempt of one pair of revisions. marks: forced, unrecorded, imported, ... recorded: False
-    for what is not in this root's results by its own measurement.
+    """The newest attempt of one pair of revisions. marks: forced, unrecorded, imported, ... own: False where
+    it was not recorded, was imported, or belongs to another attempt. halves: of a confirm run, (public or
+    held-out, blocks, estimate).
     """
 
     attempt_id: str
@@ -107,7 +108,7 @@ class Candidate:
     reasons: tuple[str, ...]
     marks: tuple[str, ...]
     checks: str | None
-    recorded: bool
+    own: bool
     in_round: bool
     used: int
     pooled: int
@@ -123,6 +124,7 @@ class Candidate:
     cpu: float | None = None
     instructions: float | None = None
     disagree: tuple[str, ...] = ()
+    halves: tuple[tuple[str, int, float | None], ...] = ()
     diagnostics: Diagnostics | None = None
 
     @property

@@ -62,15 +62,23 @@ def _top(page: Page) -> Html:
 
 
 def _tiles(page: Page) -> list[Html]:
-    ours = [c for c in page.candidates if c.recorded]
-    kept = sum(c.kind in (KEPT, SMALL) for c in ours)
+    pairs: dict[tuple[str, str], bool] = {}
+    for one in (c for c in page.candidates if c.own):
+        pair = one.baseline, one.commit
+        pairs[pair] = pairs.get(pair, False) or one.kind in (KEPT, SMALL)
     noise = next((n for n in page.noise if n.this_host), None)
     out = [_tile("round", page.round.state if page.round else "none open", _round_words(page.round))]
     best = page.round.best_estimate if page.round else None
     if best is not None and page.round is not None:
         words = f"lower bound {ratio(page.round.best_lcb)}, target {page.round.target:.2f}"
         out.append(_tile("best against the baseline", ratio(best, 4), words))
-    out.append(_tile("candidates", f"{kept} kept of {len(ours)}", "pairs of revisions that were measured"))
+    out.append(
+        _tile(
+            "candidates",
+            f"{sum(pairs.values())} kept of {len(pairs)}",
+            "pairs of revisions that were measured",
+        )
+    )
     if noise is None:
         out.append(_tile("noise of this host", "not measured", "run calibrate"))
     else:

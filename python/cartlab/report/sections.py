@@ -46,14 +46,17 @@ def candidates(found: Sequence[Candidate]) -> Html:
 
 
 def _forest_table(found: Sequence[Candidate], scale: Any, guard: float, margin: float) -> Html:
+    # The roles stand there because a narrow screen shows the rows as blocks: no table, but for them.
     head = el(
         "tr",
-        el("th", "candidate", scope="col", class_="who"),
-        el("th", forest.axis(scale, guard, margin), scope="col", class_="plot"),
-        el("th", "verdict", scope="col", class_="says"),
+        el("th", "candidate", scope="col", role="columnheader", class_="who"),
+        el("th", forest.axis(scale, guard, margin), scope="col", role="columnheader", class_="plot"),
+        el("th", "verdict", scope="col", role="columnheader", class_="says"),
+        role="row",
     )
     rows = [_forest_row(candidate, scale) for candidate in found]
-    return el("table", el("thead", head), el("tbody", *rows), class_="forest")
+    parts = el("thead", head, role="rowgroup"), el("tbody", *rows, role="rowgroup")
+    return el("table", *parts, role="table", class_="forest")
 
 
 def _forest_row(one: Candidate, scale: Any) -> Html:
@@ -65,6 +68,7 @@ def _forest_row(one: Candidate, scale: Any) -> Html:
         el("small", one.title) if one.title else None,
         el("small", f"{moment(one.at)}, {one.command}" + (f", {', '.join(one.marks)}" if one.marks else "")),
         scope="row",
+        role="rowheader",
         class_="who",
     )
     drawing = forest.row(one, scale)
@@ -80,9 +84,10 @@ def _forest_row(one: Candidate, scale: Any) -> Html:
         " ",
         el("span", one.status, class_="status"),
         el("small", numbers),
+        role="cell",
         class_="says",
     )
-    return el("tr", who, el("td", drawing, empty, class_="plot"), says)
+    return el("tr", who, el("td", drawing, empty, role="cell", class_="plot"), says, role="row")
 
 
 def evidence_cards(found: Sequence[Candidate]) -> Html:
@@ -136,6 +141,7 @@ def _card(one: Candidate) -> Html:
         (f"BCa {found.bca_level:.0%}, if planned", "none" if found.bca is None else bounds(*found.bca)),
         (f"e-value against ≤ {one.guard:.3f}", e_value(one.e_value)),
         *_block_rows(one),
+        *((f"{half} half ({count})", ratio(hl, 4)) for half, count, hl in one.halves),
         *_side_rows(found),
         *_witness_rows(one),
         *([("checks", one.checks.replace("_", " "))] if one.checks else []),

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledger_runs import a_block, a_plan, record, ref
+from ledger_runs import WORKLOAD, a_block, a_plan, record, ref
 from report_root import SCRIPT_TEXT, blocks, calibrate, realistic_root
 
 from cartlab import host
@@ -106,7 +106,7 @@ def test_a_verdict_stays_when_the_same_pair_is_measured_again_without_being_reco
     record(ledger, a_plan("kept"), blocks(1.06, 48, 1))
     record(ledger, a_plan("aside", recorded=False), blocks(0.95, 48, 2))
     found = page(ledger)
-    assert [(c.attempt_id, c.status, c.recorded) for c in found.candidates] == [
+    assert [(c.attempt_id, c.status, c.own) for c in found.candidates] == [
         ("kept", "keep", True),
         ("aside", "discard", False),
     ]
@@ -133,9 +133,34 @@ def test_only_an_unfinished_attempt_is_shown_as_such(ledger: Ledger) -> None:
 
 def test_imported_results_are_marked_and_neither_counted_nor_drawn_as_blocks(full: Ledger) -> None:
     one = next(c for c in page(full).candidates if c.attempt_id == "imported-1")
-    assert not one.recorded and one.marks == ("imported, never counted",) and one.diagnostics is None
+    assert not one.own and one.marks == ("imported, never counted",) and one.diagnostics is None
     text = Reader(html_page(page(full))).text
     assert "5 kept of 10" in text  # twelve rows: one of them imported, one unrecorded
+
+
+def test_a_further_workload_and_a_confirm_run_are_told_apart_from_what_they_belong_to(ledger: Ledger) -> None:
+    record(ledger, a_plan("kept"), blocks(1.12, 48, 1))
+    guard = dataclasses.replace(WORKLOAD, name="rollout")
+    record(ledger, a_plan("beside", workload=guard, part_of="kept"), blocks(1.11, 48, 2))
+    drawn = dataclasses.replace(WORKLOAD, params={**WORKLOAD.params, "held_out": "seed"})
+    sides = [("public", "held-out")[i % 2] for i in range(24)]
+    had = [
+        dataclasses.replace(block, witness={**block.witness, "half": half})
+        for block, half in zip(blocks(1.12, 24, 3), sides, strict=True)
+    ]
+    record(ledger, a_plan("confirm", "confirm", workload=drawn), had)
+    found = page(ledger)
+    assert [(c.attempt_id, c.own) for c in found.candidates] == [
+        ("kept", True),
+        ("beside", False),
+        ("confirm", True),
+    ]
+    assert found.candidates[1].marks == ("beside another, workload rollout",)
+    (public, n0, hl0), (held_out, n1, hl1) = found.candidates[2].halves
+    assert (public, n0, held_out, n1) == ("public", 12, "held-out", 12)
+    assert abs((hl0 or 0.0) - 1.12) < 0.01 and abs((hl1 or 0.0) - 1.12) < 0.01
+    text = Reader(html_page(found)).text
+    assert "held-out half (12)" in text and "1 kept of 1" in text
 
 
 def test_a_calibration_alone_gives_the_noise_floor_and_its_age(ledger: Ledger) -> None:

@@ -101,18 +101,20 @@ class _Fold:
     def _finished(self, found: Round, name: str, plan: Json, body: Json) -> None:
         decision = self.decisions.get(name) or {}
         status, tier = str(body["status"]), plan["tier"]
-        found.since_resume.append(
-            {
-                "attempt": name,
-                "tier": tier,
-                "tree": plan["cand"]["tree"],
-                "status": status,
-                "mechanism": plan.get("mechanism"),
-                "limit_stop_reason": body.get("limit_stop_reason"),
-                "side": (body.get("problem") or {}).get("side"),
-                "disagree": (body.get("witnesses") or {}).get("disagree") or [],
-            }
-        )
+        if _tells(plan, status):
+            found.since_resume.append(
+                {
+                    "attempt": name,
+                    "tier": tier,
+                    "tree": plan["cand"]["tree"],
+                    "base_tree": plan["base"]["tree"],
+                    "status": status,
+                    "mechanism": plan.get("mechanism"),
+                    "limit_stop_reason": body.get("limit_stop_reason"),
+                    "side": (body.get("problem") or {}).get("side"),
+                    "disagree": (body.get("witnesses") or {}).get("disagree") or [],
+                }
+            )
         candidate = found.candidates.get(plan["cand"]["tree"])
         if candidate is None or not _judges(plan):
             return
@@ -187,6 +189,13 @@ def _judges(plan: Json) -> bool:
 def _belongs(plan: Json) -> bool:
     """Is an attempt the round's: recorded, and of the policy that decides."""
     return bool(plan["recorded"]) and plan.get("policy") != "legacy"
+
+
+def _tells(plan: Json, status: str) -> bool:
+    """May its end pause the round: not that of a look around (bisect, a further workload), nor a calibration
+    that went well.
+    """
+    return plan["tier"] != "single" and not plan.get("part_of") and status != "baseline"
 
 
 def _moves(state: str) -> set[str]:

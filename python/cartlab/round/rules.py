@@ -6,7 +6,8 @@ that people can read.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from cartlab.model import STATUSES, TIERS, Evidence, Tier, Verdict
 from cartlab.round.states import Kept, Round
@@ -160,7 +161,8 @@ def pause_due(found: Round) -> tuple[str, str] | None:
         return "untrustworthy", f"attempt {last['attempt']} has clocks or digests that no honest run gives"
     if str(last["limit_stop_reason"] or "").startswith("wall clock limit"):
         return "limits_exhausted", f"attempt {last['attempt']} stopped at its {last['limit_stop_reason']}"
-    if last["status"] == "build_failed" and last["side"] == "baseline":
+    ours = last["base_tree"] == found.baseline_tree
+    if last["status"] == "build_failed" and last["side"] == "baseline" and ours:
         return "access_failed", "the round's baseline, which was built before, does not build now"
     if last["disagree"] and last["status"] in STATUSES and STATUSES[last["status"]].keeps:
         return "untrustworthy", f"attempt {last['attempt']}: {last['disagree'][0]}"
@@ -178,10 +180,15 @@ def pause_due(found: Round) -> tuple[str, str] | None:
         return "untrustworthy", "more than 30 % of the blocks were dropped twice"
     if before["tree"] == last["tree"]:
         return None
-    if len(both) == 1 and last["status"] in DEATHS:
+    if len(both) == 1 and all(map(_died, (before, last))):
         return "same_reason_twice", f"two candidates ended as {last['status']}"
     dead = before["status"] in DISCARDS and last["status"] in DISCARDS
     idea = (last["mechanism"] or "").strip().lower()
     if dead and idea and idea == (before["mechanism"] or "").strip().lower():
         return "same_reason_twice", f"two candidates with the mechanism {last['mechanism']!r} were discarded"
     return None
+
+
+def _died(end: Mapping[str, Any]) -> bool:
+    """Did a candidate die by itself: no calibration, and not because its baseline does not build."""
+    return end["status"] in DEATHS and end["tier"] != "calibrate" and end["side"] != "baseline"

@@ -152,6 +152,24 @@ def test_a_baseline_that_does_not_build_any_more_is_access_failed(
     assert desk.run("screen", base, cand).code == 0
 
 
+def test_another_base_that_does_not_build_is_nobodys_access(desk: Desk) -> None:
+    other = desk.commit("another base", work=99)
+    desk.commit("start", work=100)
+    open_round(desk)
+    cand = desk.commit("half", work=50)
+    build = desk.lab.build
+
+    def broken(config: Any, ref: Any, *rest: Any, **more: Any) -> Any:
+        if ref.commit == other:
+            raise BuildFailed("no such header")
+        return build(config, ref, *rest, **more)
+
+    desk.lab = replace(desk.lab, build=broken)
+    assert desk.run("screen", other, cand).code == 14
+    assert desk.run("calibrate", other).code == 14
+    assert (paused_by(desk), desk.state()) == (None, "open")
+
+
 def test_damage_of_the_ledger_under_an_open_round_pauses_it_once_it_is_repaired(desk: Desk) -> None:
     base = open_round(desk)
     desk.commit("half", work=50)
@@ -226,7 +244,10 @@ def test_checks_that_fail_twice_pause(desk: Desk) -> None:
     trees = [desk.project.git("rev-parse", f"{commit}^{{tree}}") for commit in bad]
     desk.passes = lambda tree: tree not in trees
     for commit in bad:
+        assert paused_by(desk) is None
         assert desk.run("accept", base, commit).code == 17
+        # A calibration between the two failures changes nothing.
+        assert desk.run("calibrate", base).code == 0
     goes_on(desk, "regressions_persist", "accept", base, bad[0])
 
 

@@ -10,7 +10,7 @@ export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 NEXTEST := $(shell command -v cargo-nextest)
 RUST_TEST := $(if $(NEXTEST),cargo nextest run --no-tests=pass,cargo test --no-fail-fast)
 
-.PHONY: help setup build demo test test-rust test-python ci bench benchmark lint format game game-check clean
+.PHONY: help setup build demo test test-rust test-python ci bench benchmark soak lint format game game-check clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -61,6 +61,10 @@ ci: setup ## What CI runs: lint, the game's bytes, and exactly what `make test` 
 
 bench: setup ## Micro-benchmarks: step, observe, snapshot, `next` (pytest-benchmark)
 	$(PY) -m pytest tests/bench --benchmark-only --benchmark-columns=min,median,iqr,rounds
+
+soak: .venv/.stamp ## Translated code against the interpreter for hours: games, test ROMs, random programs
+	ROLLCART_SOAK_FRAMES=50000 cargo test --release --test lockstep -- --nocapture
+	ROLLCART_FUZZ_CASES=100000 cargo test --release --test jit_fuzz -- --nocapture
 
 benchmark: setup ## Environment steps per second on the canonical workload (learning, not evidence)
 	$(PY) scripts/benchmark_sps.py

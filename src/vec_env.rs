@@ -32,3 +32,4 @@ pub use starts::{Start, StartError};
 
 /// The engine that lanes run.
 pub type Machine = crate::emulator::fast::Fast;
+pub use crate::emulator::fast::Translated;

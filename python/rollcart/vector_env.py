@@ -46,7 +46,8 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
             count.
         engine: "fast".
         engine_options: A dict: `ram_fill` (0xFF), and switches (True): `idle_skip`, `line_log`,
-            `direct_bins`, `simd`.
+            `direct_bins`, `simd`; `jit` (False), and what docs/engine.md says of the translator: `jit_links`
+            and `jit_dead_flags` (True), `layout_seed` (0).
         frame_skip: Frames a step.
         frame_stack: Observations in an image, newest last; an episode's first observation fills all places.
         maxpool: Observe the pixelwise maximum of the last two frames.
@@ -277,7 +278,8 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         """What was done since the environment was made, and how long it took.
 
         `lane_clocks` True or False starts or stops the clocks inside lanes, whose times are sums over
-        threads.
+        threads. Keys that begin with `jit_` tell of the translator (all 0 without it): generations made, 6502
+        instructions, bytes and seconds of the newest, and instructions that lanes interpreted.
         """
         batch = self._open()
         if lane_clocks is not None:
@@ -285,6 +287,10 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         return batch.profile()
 
     # ------------------------------------------------------------------------------------ inside
+
+    def _settle(self) -> None:
+        """Translate what was reached so far, now, so that no later step does: for those who measure."""
+        self._open().settle()
 
     def _open(self) -> Batch:
         if self._batch is None:

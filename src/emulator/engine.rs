@@ -26,11 +26,19 @@ pub struct EngineOptions {
     pub direct_bins: bool,
     /// Use wide instructions where the processor has them.
     pub simd: bool,
+    pub jit: JitOptions,
 }
 
 impl Default for EngineOptions {
     fn default() -> Self {
-        Self { ram_fill: 0xFF, idle_skip: true, line_log: true, direct_bins: true, simd: true }
+        Self {
+            ram_fill: 0xFF,
+            idle_skip: true,
+            line_log: true,
+            direct_bins: true,
+            simd: true,
+            jit: JitOptions::default(),
+        }
     }
 }
 
@@ -38,11 +46,13 @@ impl Default for EngineOptions {
 pub type Switch = (&'static str, fn(&mut EngineOptions) -> &mut bool);
 
 /// Every switch.
-pub const SWITCHES: [Switch; 4] = [
+pub const SWITCHES: [Switch; 6] = [
     ("idle_skip", |options| &mut options.idle_skip),
     ("line_log", |options| &mut options.line_log),
     ("direct_bins", |options| &mut options.direct_bins),
     ("simd", |options| &mut options.simd),
+    ("jit_links", |options| &mut options.jit.links),
+    ("jit_dead_flags", |options| &mut options.jit.dead_flags),
 ];
 
 /// The environment variable that names switches to be off where nothing else is asked for.
@@ -65,6 +75,26 @@ impl EngineOptions {
             *at(&mut self) = false;
         }
         Ok(self)
+    }
+}
+
+/// How 6502 code is translated to native code, by engines that do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JitOptions {
+    /// Translate at all.
+    pub on: bool,
+    /// Translated blocks jump to each other; without, each goes back to the dispatcher.
+    pub links: bool,
+    /// Flags that nothing can see are not computed; without, every block's end looks at the deadline, and so at all
+    /// of them.
+    pub dead_flags: bool,
+    /// Varies where code lies in memory: the order of functions and the space between them.
+    pub layout_seed: u64,
+}
+
+impl Default for JitOptions {
+    fn default() -> Self {
+        Self { on: false, links: true, dead_flags: true, layout_seed: 0 }
     }
 }
 

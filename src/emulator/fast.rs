@@ -10,6 +10,11 @@ mod apu;
 mod bus;
 mod cpu;
 mod interp;
+#[cfg(feature = "jit")]
+mod jit;
+#[cfg(not(feature = "jit"))]
+#[path = "fast/no_jit.rs"]
+mod jit;
 mod pads;
 mod ppu;
 mod render;
@@ -23,12 +28,27 @@ use super::engine::{CpuRegisters, Draw, Engine, EngineError, EngineOptions, Fram
 use super::nes::{Buttons, ConsoleState, timing};
 use bus::Bus;
 use cpu::Cpu;
+use jit::Jit;
 pub use render::{Avx2, Canvas, Scene, Strip};
 
 /// The frame before the first one.
 static BLANK: LazyLock<Frame> = LazyLock::new(Frame::blank);
 
 const RESET_VECTOR: u16 = 0xFFFC;
+
+/// How much of a console's program runs as native code.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Translated {
+    /// How often the cartridge was translated; each time takes in what was reached since.
+    pub generation: u64,
+    /// 6502 instructions, basic blocks and bytes of machine code of the newest generation, and how long it took.
+    pub instructions: u64,
+    pub blocks: u64,
+    pub bytes: u64,
+    pub seconds: f64,
+    /// Instructions that this console executed in the interpreter.
+    pub interpreted: u64,
+}
 
 /// A console with its cartridge.
 pub struct Fast {
@@ -37,6 +57,8 @@ pub struct Fast {
     cpu: Cpu,
     bus: Bus,
     frame_count: u64,
+    /// None: everything is interpreted.
+    jit: Option<Jit>,
 }
 
 impl Fast {
@@ -62,7 +84,10 @@ impl Fast {
     fn run(&mut self, pads: [Buttons; 2], draw: bool, draw_noted: bool) {
         self.bus.pads.hold(pads.map(|pad| pad.0));
         self.bus.ppu.begin_frame(self.bus.cycles, draw);
-        run::run_frame(&mut self.cpu, &mut self.bus, &self.cart);
+        if let Some(jit) = &mut self.jit {
+            jit.begin_frame();
+        }
+        run::run_frame(&mut self.cpu, &mut self.bus, &self.cart, self.jit.as_mut());
         self.bus.apu.catch_up(self.bus.cycles - 1);
         self.bus.ppu.end_frame(self.bus.cycles);
         self.bus.ppu.end_picture(draw_noted);
@@ -88,6 +113,18 @@ impl Fast {
         run::step(&mut self.cpu, &mut self.bus, &self.cart);
     }
 
+    /// Waits until the code that was reached so far is translated, so that no translation runs inside a measurement.
+    pub fn settle(&mut self) {
+        if let Some(jit) = &mut self.jit {
+            jit.settle();
+        }
+    }
+
+    /// `None` where nothing is translated.
+    pub fn translated(&self) -> Option<Translated> {
+        self.jit.as_ref().map(Jit::stats)
+    }
+
     /// Lets the program go on at `pc`. For test ROMs that have a second entry.
     pub fn jump(&mut self, pc: u16) {
         self.cpu.pc = pc;
@@ -99,7 +136,8 @@ impl Engine for Fast {
         let bus = Self::bus(&cart, *options);
         let mut cpu = Cpu::default();
         cpu.set_p(0x24);
-        let mut fast = Self { cart, options: *options, cpu, bus, frame_count: 0 };
+        let jit = Jit::open(&cart, options);
+        let mut fast = Self { cart, options: *options, cpu, bus, frame_count: 0, jit };
         fast.start();
         Ok(fast)
     }

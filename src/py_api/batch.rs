@@ -286,6 +286,11 @@ impl Batch {
         self.batch.time_lanes(on);
     }
 
+    /// Waits until the code that was reached so far is translated; returns at once where nothing is.
+    fn settle(&mut self, py: Python<'_>) {
+        py.detach(|| self.batch.settle());
+    }
+
     /// What was done and how long it took.
     fn profile<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let profile = self.batch.profile();
@@ -307,6 +312,16 @@ impl Batch {
         ] {
             out.set_item(name, time.as_secs_f64())?;
         }
+        let translated = profile.translated.unwrap_or_default();
+        for (name, count) in [
+            ("jit_generations", translated.generation),
+            ("jit_instructions", translated.instructions),
+            ("jit_bytes", translated.bytes),
+            ("jit_interpreted", translated.interpreted),
+        ] {
+            out.set_item(name, count)?;
+        }
+        out.set_item("jit_seconds", translated.seconds)?;
         Ok(out)
     }
 }

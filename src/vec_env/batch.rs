@@ -5,7 +5,6 @@
 //!
 //! To add an info key: (1) a row in `infos::BUILT_IN`, (2) its arm in `Infos::integer` or `::real`.
 
-use super::Machine;
 use super::actions::Pads;
 use super::config::{Autoreset, Config, ConfigError};
 use super::infos::Infos;
@@ -14,6 +13,7 @@ use super::observe::{Observer, Scratch, WINDOW_HEIGHT, WINDOW_WIDTH};
 use super::snapshot::{self, SnapshotError};
 use super::starts::{Start, StartError};
 use super::threads;
+use super::{Machine, Translated};
 use crate::emulator::cart::Cartridge;
 use crate::emulator::engine::{Engine, EngineError};
 use crate::emulator::game::Game;
@@ -71,6 +71,8 @@ pub struct Profile {
     /// Wall time inside `step`.
     pub stepping: Duration,
     pub calls: u64,
+    /// `None` where nothing is translated.
+    pub translated: Option<Translated>,
 }
 
 pub struct Batch {
@@ -475,9 +477,23 @@ impl Batch {
         self.rules.timed = on;
     }
 
+    /// Waits until the code that was reached so far is translated, so that no translation runs inside a measurement.
+    pub fn settle(&mut self) {
+        // All lanes share one translation; each takes it over before its next frame.
+        if let Some(lane) = self.lanes.first_mut() {
+            lane.engine.settle();
+        }
+    }
+
     pub fn profile(&self) -> Profile {
         let work = self.lanes.iter().map(|lane| lane.work).sum();
-        Profile { work, stepping: self.stepping, calls: self.calls }
+        let lanes = self.lanes.iter().filter_map(|lane| lane.engine.translated());
+        // Of the newest generation; what lanes interpreted adds up.
+        let translated = lanes.reduce(|a, b| {
+            let interpreted = a.interpreted + b.interpreted;
+            Translated { interpreted, ..if b.generation > a.generation { b } else { a } }
+        });
+        Profile { work, stepping: self.stepping, calls: self.calls, translated }
     }
 }
 

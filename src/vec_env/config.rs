@@ -120,6 +120,8 @@ fn engine_options(fields: &mut Fields) -> Result<EngineOptions, ConfigError> {
             let switch = at(&mut options);
             *switch = fields.flag(name, *switch)?;
         }
+        options.jit.on = fields.flag("jit", options.jit.on)?;
+        options.jit.layout_seed = fields.integer("layout_seed", options.jit.layout_seed, 0..=u64::MAX)?;
         fields.finish()?;
     }
     Ok(options)
@@ -191,6 +193,8 @@ mod tests {
             (json!({"autoreset_mode": "Later"}), ["autoreset_mode", "NextStep", "Later"]),
             (json!({"engine": "reference"}), ["engine", "reference", "fast"]),
             (json!({"engine_options": {"turbo": true}}), ["engine_options", "no option", "turbo"]),
+            (json!({"engine_options": {"jit": 1}}), ["jit", "True or False", "1"]),
+            (json!({"engine_options": {"layout_seed": -1}}), ["layout_seed", "0 to", "-1"]),
             (json!({"frameskip": 4}), ["NesVectorEnv", "no option", "frameskip"]),
             (json!({"maxpool": 1}), ["maxpool", "True or False", "1"]),
             (json!({"info_keys": "lives"}), ["info_keys", "list of names", "lives"]),

@@ -9,6 +9,8 @@
 //! `cycles` counts finished cycles: during an access it is the number of the cycle in which the access happens.
 
 mod dma;
+#[cfg(feature = "jit")]
+pub(super) mod layout;
 mod memory;
 
 use std::sync::Arc;

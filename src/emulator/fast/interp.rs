@@ -10,7 +10,7 @@
 //! Leaves to `run`: when interrupts are polled. This file notes what shifts a poll (`Bus::late_poll`, I's delay).
 
 mod alu;
-mod idle;
+pub(super) mod idle;
 mod operands;
 mod sequence;
 
@@ -71,12 +71,22 @@ macro_rules! implied {
 }
 
 /// Runs instructions until the bus's deadline, one at least.
-#[inline(never)]
 pub(super) fn run<const EXACT: bool>(cpu: &mut Cpu, bus: &mut Bus, cart: &Cartridge) {
+    run_until::<EXACT>(cpu, bus, cart, |_| false);
+}
+
+/// The same, but also ends before an instruction at whose address `stop` says so.
+#[inline(never)]
+pub(super) fn run_until<const EXACT: bool>(
+    cpu: &mut Cpu,
+    bus: &mut Bus,
+    cart: &Cartridge,
+    mut stop: impl FnMut(u16) -> bool,
+) {
     let mut core = Core::<EXACT>::new(*cpu, bus, cart);
     loop {
         core.step();
-        if core.cycles >= core.bus.deadline {
+        if core.cycles >= core.bus.deadline || stop(core.cpu.pc) {
             break;
         }
     }

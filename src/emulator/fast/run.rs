@@ -3,13 +3,14 @@
 use super::bus::Bus;
 use super::cpu::Cpu;
 use super::interp;
+use super::jit::Jit;
 use crate::emulator::cart::Cartridge;
 
 /// Runs from this boundary to the first one at or after the next start of line 240.
-pub(super) fn run_frame(cpu: &mut Cpu, bus: &mut Bus, cart: &Cartridge) {
+pub(super) fn run_frame(cpu: &mut Cpu, bus: &mut Bus, cart: &Cartridge, mut jit: Option<&mut Jit>) {
     loop {
         let (stop, last) = bus.ppu.stop_cycle(bus.cycles);
-        run_until(cpu, bus, cart, stop);
+        run_until(cpu, bus, cart, stop, jit.as_deref_mut());
         if last {
             break;
         }
@@ -17,25 +18,26 @@ pub(super) fn run_frame(cpu: &mut Cpu, bus: &mut Bus, cart: &Cartridge) {
 }
 
 /// Runs whole instructions until `stop` is reached.
-fn run_until(cpu: &mut Cpu, bus: &mut Bus, cart: &Cartridge, stop: u64) {
+fn run_until(cpu: &mut Cpu, bus: &mut Bus, cart: &Cartridge, stop: u64, mut jit: Option<&mut Jit>) {
     while bus.cycles < stop {
         if cpu.jammed {
             hang(bus, stop);
         } else if bus.dma_is_near() {
-            turn::<true>(cpu, bus, cart, stop);
+            turn::<true>(cpu, bus, cart, stop, None);
         } else {
-            turn::<false>(cpu, bus, cart, stop);
+            turn::<false>(cpu, bus, cart, stop, jit.as_deref_mut());
         }
     }
 }
 
 /// Takes the interrupt that was polled, or runs instructions up to the deadline; next to a DMA one at a time.
-fn turn<const EXACT: bool>(cpu: &mut Cpu, bus: &mut Bus, cart: &Cartridge, stop: u64) {
+fn turn<const EXACT: bool>(cpu: &mut Cpu, bus: &mut Bus, cart: &Cartridge, stop: u64, jit: Option<&mut Jit>) {
     let interrupt = bus.poll(cpu.i);
     bus.deadline = if EXACT { 0 } else { bus.next_deadline(cpu.i, stop) };
-    match interrupt {
-        Some(kind) => interp::interrupt::<EXACT>(cpu, bus, cart, kind),
-        None => interp::run::<EXACT>(cpu, bus, cart),
+    match (interrupt, jit) {
+        (Some(kind), _) => interp::interrupt::<EXACT>(cpu, bus, cart, kind),
+        (None, Some(jit)) => jit.run(cpu, bus, cart),
+        (None, None) => interp::run::<EXACT>(cpu, bus, cart),
     }
 }
 
@@ -51,5 +53,5 @@ fn hang(bus: &mut Bus, stop: u64) {
 /// Runs one instruction or interrupt sequence.
 pub(super) fn step(cpu: &mut Cpu, bus: &mut Bus, cart: &Cartridge) {
     bus.ppu.begin_frame(bus.cycles, false);
-    run_until(cpu, bus, cart, bus.cycles + 1);
+    run_until(cpu, bus, cart, bus.cycles + 1, None);
 }

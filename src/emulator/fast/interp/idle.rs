@@ -35,6 +35,28 @@ const HARMLESS: [bool; 256] = {
     table
 };
 
+/// Cycles of a turn, if the loop from `to` to the branch that ends before `end` only waits. `rom` reads PRG-ROM.
+pub(in super::super) fn waiting_period(rom: impl Fn(u16) -> u8, to: u16, end: u16) -> Option<u64> {
+    let branch = end.wrapping_sub(2);
+    if to < 0x8000 || end <= to || i32::from(end - to) > i32::from(LONGEST) || to == branch {
+        return None;
+    }
+    let mut at = to;
+    let mut cycles = if (end ^ to) & 0xFF00 == 0 { 3 } else { 4 };
+    while at < branch {
+        let code = usize::from(rom(at));
+        let row = OPCODES[code];
+        // Registers between $2000 and $5FFF do things when they are read.
+        let register = row.mode == Mode::Abs && matches!(rom(at + 2), 0x20..0x60);
+        if !HARMLESS[code] || register {
+            return None;
+        }
+        cycles += u64::from(row.cycles);
+        at += u16::from(row.mode.bytes());
+    }
+    (at == branch).then_some(cycles)
+}
+
 impl<const EXACT: bool> Core<'_, EXACT> {
     /// `JMP` to itself has just been executed.
     #[inline(always)]
@@ -46,7 +68,7 @@ impl<const EXACT: bool> Core<'_, EXACT> {
     #[inline(always)]
     pub(super) fn pass_branch_turns(&mut self, to: u16, end: u16, distance: i8) {
         if (-LONGEST..=-4).contains(&distance) && to >= 0x8000 && HARMLESS[usize::from(self.rom(to))] {
-            if let Some(period) = self.waiting_period(to, end) {
+            if let Some(period) = waiting_period(|at| self.rom(at), to, end) {
                 // An interrupt within the turn may have changed what the next one will read.
                 if self.turn_began == (to, self.cycles - period) {
                     self.pass_turns(period);
@@ -58,25 +80,6 @@ impl<const EXACT: bool> Core<'_, EXACT> {
 
     fn rom(&self, address: u16) -> u8 {
         self.windows[usize::from(address >> 13 & 3)][usize::from(address & 0x1FFF)]
-    }
-
-    /// Cycles of a turn, if the loop only waits.
-    fn waiting_period(&self, to: u16, end: u16) -> Option<u64> {
-        let branch = end - 2;
-        let mut at = to;
-        let mut cycles = if (end ^ to) & 0xFF00 == 0 { 3 } else { 4 };
-        while at < branch {
-            let code = usize::from(self.rom(at));
-            let row = OPCODES[code];
-            // Registers between $2000 and $5FFF do things when they are read.
-            let register = row.mode == Mode::Abs && matches!(self.rom(at + 2), 0x20..0x60);
-            if !HARMLESS[code] || register {
-                return None;
-            }
-            cycles += u64::from(row.cycles);
-            at += u16::from(row.mode.bytes());
-        }
-        (at == branch).then_some(cycles)
     }
 
     /// Whole turns up to the deadline.

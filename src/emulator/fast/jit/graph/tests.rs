@@ -1,0 +1,82 @@
+use proptest::prelude::*;
+
+use super::{Edge, Graph, MOST_CYCLES, targets};
+use crate::emulator::fast::jit::decode::Flow;
+use crate::emulator::fast::jit::{Image, Passes, REACHED, WANTED};
+
+const ALL: Passes = Passes { idle_skip: true, links: true, dead_flags: true, layout_seed: 0 };
+
+/// The graph of a program at $8000 of which every byte below `end` that begins an instruction was reached.
+fn graph(program: &[u8], starts: &[u16]) -> Graph {
+    let mut prg = program.to_vec();
+    prg.resize(0x8000, 0xEA);
+    let mut reached = vec![0; 0x8000];
+    for &at in starts {
+        reached[usize::from(at - 0x8000)] = REACHED;
+    }
+    Graph::new(&Image::of(&prg), &reached, ALL)
+}
+
+fn starts(graph: &Graph) -> Vec<(u16, bool)> {
+    graph.blocks.iter().map(|block| (block.start, block.entry)).collect()
+}
+
+#[test]
+fn blocks_begin_where_the_program_may_come_from_elsewhere() {
+    // 8000 LDX #5, 8002 DEX, 8003 BNE 8002, 8005 JSR 8010, 8008 RTS; 8010 RTS.
+    let program = [0xA2, 5, 0xCA, 0xD0, 0xFD, 0x20, 0x10, 0x80, 0x60, 0, 0, 0, 0, 0, 0, 0, 0x60];
+    let graph = graph(&program, &[0x8000, 0x8002, 0x8003, 0x8005, 0x8008, 0x8010]);
+    // A loop's head and a call's return are entries; what only code before or a forward jump leads to is none.
+    assert_eq!(starts(&graph), [(0x8000, false), (0x8002, true), (0x8005, false), (0x8008, true), (0x8010, false)]);
+    let back = &graph.blocks[1];
+    assert_eq!(graph.edge(back, 0x8002), Edge::Checked(1));
+    assert_eq!(graph.edge(back, 0x8005), Edge::Free(2));
+    assert_eq!(graph.edge(back, 0x9000), Edge::Leave);
+    assert_eq!(graph.edge(back, 0x0200), Edge::Leave);
+}
+
+#[test]
+fn waiting_loops_and_what_changes_the_mask_are_left_to_the_interpreter() {
+    // 8000 SEI, 8001 LDA $10, 8003 BEQ 8001, 8005 INX, 8006 JMP 8006.
+    let program = [0x78, 0xA5, 0x10, 0xF0, 0xFC, 0xE8, 0x4C, 0x06, 0x80];
+    let graph = graph(&program, &[0x8000, 0x8001, 0x8003, 0x8005, 0x8006]);
+    assert_eq!(starts(&graph), [(0x8005, true)]);
+}
+
+#[test]
+fn a_register_ends_a_block_and_its_edge_is_checked() {
+    // 8000 LDA #1, 8002 STA $2000, 8005 INX, 8006 RTS.
+    let program = [0xA9, 1, 0x8D, 0x00, 0x20, 0xE8, 0x60];
+    let graph = graph(&program, &[0x8000, 0x8002, 0x8005, 0x8006]);
+    assert_eq!(starts(&graph), [(0x8000, false), (0x8005, true)]);
+    assert_eq!(graph.edge(&graph.blocks[0], 0x8005), Edge::Checked(1));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn no_way_between_two_looks_at_the_deadline_is_long(
+        bytes in prop::collection::vec(any::<u8>(), 0x8000),
+        reached in prop::collection::vec(prop_oneof![Just(0), Just(REACHED), Just(REACHED | WANTED)], 0x8000),
+        links: bool,
+        dead_flags: bool,
+    ) {
+        let passes = Passes { links, dead_flags, ..ALL };
+        let graph = Graph::new(&Image::of(&bytes), &reached, passes);
+        for block in &graph.blocks {
+            prop_assert!(block.bound <= MOST_CYCLES, "{:04X}: {}", block.start, block.bound);
+            let last = block.instructions.len() - 1;
+            for (at, instruction) in block.instructions.iter().enumerate() {
+                prop_assert!(instruction.flow == Flow::Next || at == last && instruction.flow != Flow::Left);
+            }
+            for to in targets(block).into_iter().flatten() {
+                if let Edge::Free(next) = graph.edge(block, to) {
+                    let next = &graph.blocks[next];
+                    prop_assert!(next.start > block.start && links && dead_flags);
+                    prop_assert!(block.cycles + next.bound <= block.bound);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What all lanes of a cartridge share: what they reached, the newest generation, and who makes the next.
+//!
+//! A generation is worth while once so many instructions were interpreted for want of it; that number doubles with each,
+//! so all of them together cost no more than a constant share of the time. Their size is bounded: a program that
+//! reaches more than `MOST_INSTRUCTIONS` loses its translation and begins anew.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError, Weak};
+use std::thread;
+
+use super::code::{Code, Host, host};
+use super::graph::slot;
+use super::{Image, Passes, REACHED};
+
+/// Interpreted for want of the first generation.
+const FIRST_THRESHOLD: u64 = 1 << 13;
+/// The threshold grows no further: code that comes late in a game is translated too.
+const LAST_THRESHOLD: u64 = 1 << 24;
+/// More than NROM games have; translated, some megabytes.
+const MOST_INSTRUCTIONS: usize = 16_384;
+/// Opcodes behind which the program goes on where the stack, a pointer or a vector says: BRK, RTI, RTS, JMP ().
+const COMPUTED: [u8; 4] = [0x00, 0x40, 0x60, 0x6C];
+/// 0 or 1: overrides what engines were asked for.
+const VARIABLE: &str = "ROLLCART_JIT";
+
+/// Translations in use, of this process and, after a fork, of its parent.
+static OPEN: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
+
+pub(super) struct Shared {
+    image: Image,
+    passes: Passes,
+    host: Host,
+    process: u32,
+    /// Bits by `slot`.
+    reached: Vec<AtomicU8>,
+    /// Instructions interpreted for want of a translation since the newest generation was begun.
+    missed: AtomicU64,
+    generation: AtomicU64,
+    state: Mutex<State>,
+    done: Condvar,
+}
+
+struct State {
+    code: Arc<Code>,
+    threshold: u64,
+    translating: bool,
+    /// This host does not translate.
+    refused: bool,
+}
+
+/// What the environment says: `ROLLCART_JIT=0` or `1`.
+pub(super) fn switch() -> Option<bool> {
+    match std::env::var(VARIABLE).ok()?.trim() {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing under these locks can be left half done.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    /// The translation of this ROM with these passes; a new one if no lane has it.
+    pub(super) fn open(image: Image, passes: Passes) -> Arc<Self> {
+        let process = std::process::id();
+        let mut open = lock(&OPEN);
+        open.retain(|shared| shared.strong_count() > 0);
+        let same = |shared: &Arc<Self>| shared.process == process && shared.passes == passes && shared.image == image;
+        if let Some(shared) = open.iter().filter_map(Weak::upgrade).find(same) {
+            return shared;
+        }
+        let shared = Arc::new(Self::new(image, passes, host));
+        open.push(Arc::downgrade(&shared));
+        shared
+    }
+
+    pub(super) fn new(image: Image, passes: Passes, host: Host) -> Self {
+        Self {
+            image,
+            passes,
+            host,
+            process: std::process::id(),
+            reached: (0..0x8000).map(|_| AtomicU8::new(0)).collect(),
+            missed: AtomicU64::new(0),
+            generation: AtomicU64::new(0),
+            state: Mutex::new(State {
+                code: Arc::new(Code::empty()),
+                threshold: FIRST_THRESHOLD,
+                translating: false,
+                refused: false,
+            }),
+            done: Condvar::new(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    pub(super) fn newest(&self) -> (u64, Arc<Code>) {
+        let state = lock(&self.state);
+        (self.generation(), Arc::clone(&state.code))
+    }
+
+    /// An instruction was interpreted, or an entry was missing, for want of these bits.
+    #[cold]
+    pub(super) fn note(&self, pc: u16, bits: u8) {
+        let reached = &self.reached[slot(pc)];
+        if reached.load(Ordering::Relaxed) & bits != bits {
+            reached.fetch_or(bits, Ordering::Relaxed);
+        }
+        self.missed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether the instruction at an address goes on where no operand says. Code in RAM may.
+    #[inline]
+    pub(super) fn is_computed(&self, at: u16) -> bool {
+        at < 0x8000 || COMPUTED.contains(&self.image.read(at))
+    }
+
+    /// Begins a generation on a thread of its own, if the time lost since the last one is worth it.
+    #[inline]
+    pub(super) fn translate_if_worth_while(this: &Arc<Self>) {
+        if this.missed.load(Ordering::Relaxed) >= FIRST_THRESHOLD {
+            Self::translate_apart(this);
+        }
+    }
+
+    #[cold]
+    fn translate_apart(this: &Arc<Self>) {
+        let mut state = lock(&this.state);
+        if state.translating || state.refused || this.missed.load(Ordering::Relaxed) < state.threshold {
+            return;
+        }
+        let worker = Arc::clone(this);
+        let spawned = thread::Builder::new().name("rollcart-jit".into()).spawn(move || worker.translate());
+        // Without a thread the interpreter goes on, and the next frame asks again.
+        state.translating = spawned.is_ok();
+    }
+
+    /// Returns when everything that was reached before the call is translated, or cannot be.
+    pub(super) fn settle(&self) {
+        let mut state = lock(&self.state);
+        // A fork has no thread of its parent's: nobody would report.
+        while state.translating && self.process == std::process::id() {
+            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.refused || self.missed.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        state.translating = true;
+        drop(state);
+        self.translate();
+    }
+
+    /// Makes a generation; the caller has set `translating`.
+    fn translate(&self) {
+        self.missed.store(0, Ordering::Relaxed);
+        let reached: Vec<_> = self.reached.iter().map(|bits| bits.load(Ordering::Relaxed)).collect();
+        let count = reached.iter().filter(|&&bits| bits & REACHED != 0).count();
+        let made = if count > MOST_INSTRUCTIONS {
+            self.reached.iter().for_each(|bits| bits.store(0, Ordering::Relaxed));
+            Ok(Code::empty())
+        } else {
+            catch_unwind(AssertUnwindSafe(|| Code::translate(&self.image, &reached, self.passes, self.host)))
+                .unwrap_or_else(|_| Err("the translator failed".into()))
+        };
+        let mut state = lock(&self.state);
+        match made {
+            Ok(code) => {
+                state.code = Arc::new(code);
+                state.threshold = (state.threshold * 2).min(LAST_THRESHOLD);
+                self.generation.fetch_add(1, Ordering::Release);
+            }
+            Err(reason) => {
+                state.refused = true;
+                warn_once(&reason);
+            }
+        }
+        state.translating = false;
+        self.done.notify_all();
+    }
+}
+
+/// Says once in this process that games run without translation.
+fn warn_once(reason: &str) {
+    static WARNED: Once = Once::new();
+    WARNED.call_once(|| {
+        eprintln!(
+            "rollcart: 6502 code is interpreted, since it could not be translated on this host: {reason}. Results are \
+             the same, slower; engine_options={{\"jit\": False}} or {VARIABLE}=0 ends this warning"
+        );
+    });
+}

@@ -11,6 +11,7 @@ To add a tier or a status: add a row to TIERS or STATUSES; test_model.py names w
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -273,7 +274,7 @@ class Workload(Stored):
         """The same workload on start states and inputs that are drawn from `seed`."""
         return dataclasses.replace(self, params={**self.params, HELD_OUT: seed})
 
-    @property
+    @functools.cached_property
     def hash(self) -> str:
         """sha256 over what the work is: no absolute path, no step count, no tier."""
         params = {
@@ -360,7 +361,7 @@ class Plan(Stored):
     _nested = {"base": Ref, "cand": Ref, "workload": Workload}  # noqa: RUF012
     _tuples = ("warnings",)
 
-    @property
+    @functools.cached_property
     def pair(self) -> PairKey:
         """The block sequence that this run continues."""
         return PairKey(self.base.tree, self.cand.tree, self.workload.hash, self.harness_hash, self.host_class)

@@ -7,7 +7,6 @@ predecessor used to separate the runner's flags and which is accepted and not ne
 from __future__ import annotations
 
 import argparse
-import difflib
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -61,6 +60,8 @@ class Parser(argparse.ArgumentParser):
 
     def _hint(self, message: str) -> str:
         """The flag that was meant, else how the command is typed."""
+        import difflib
+
         _, _, strangers = message.partition("unrecognized arguments: ")
         for word in strangers.split():
             near = difflib.get_close_matches(word.partition("=")[0], self._option_string_actions, 1)

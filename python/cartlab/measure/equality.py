@@ -54,7 +54,9 @@ def run(plan: Plan, builds: dict[str, Build], adapter: Path) -> Equality:
         for worker in workers.values():
             worker.send("verify", steps=steps)
         answers = {side: worker.receive("verify") for side, worker in workers.items()}
-        left = {side: worker.close() for side, worker in workers.items()}
+        for worker in workers.values():
+            worker.start_closing()
+        left = {side: worker.closed() for side, worker in workers.items()}
     check_leftovers(left)
     base, cand = answers["base"], answers["cand"]
     return Equality(

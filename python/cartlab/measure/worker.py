@@ -183,8 +183,16 @@ class Worker:
 
     def close(self) -> int:
         """Ask the worker to end; returns how many processes it left behind (they are killed)."""
+        self.start_closing()
+        return self.closed()
+
+    def start_closing(self) -> None:
+        """The first half of `close`: both sides can end at once where nothing is timed."""
         with contextlib.suppress(WorkerCrashed):
             self.send("close")
+
+    def closed(self) -> int:
+        """The second half: wait for the end, and count."""
         try:
             self._process.wait(self.limits["close"])
         except subprocess.TimeoutExpired:

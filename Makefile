@@ -10,7 +10,7 @@ export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 NEXTEST := $(shell command -v cargo-nextest)
 RUST_TEST := $(if $(NEXTEST),cargo nextest run --no-tests=pass,cargo test --no-fail-fast)
 
-.PHONY: help setup build demo test test-rust test-python ci bench benchmark soak lint format game game-check clean
+.PHONY: help setup build demo test test-rust test-python ci bench benchmark soak mutants lint format game game-check clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -65,6 +65,9 @@ bench: setup ## Micro-benchmarks: step, observe, snapshot, `next` (pytest-benchm
 soak: .venv/.stamp ## Translated code against the interpreter for hours: games, test ROMs, random programs
 	ROLLCART_SOAK_FRAMES=50000 cargo test --release --test lockstep -- --nocapture
 	ROLLCART_FUZZ_CASES=100000 cargo test --release --test jit_fuzz -- --nocapture
+
+mutants: setup ## Remove twenty rules of the controller at random; each must turn a test red (SEED=N repeats)
+	$(PY) tests/mutants/run.py $(if $(SEED),--seed $(SEED))
 
 benchmark: setup ## Environment steps per second on the canonical workload (learning, not evidence)
 	$(PY) scripts/benchmark_sps.py

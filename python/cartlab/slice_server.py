@@ -35,11 +35,13 @@ the build.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import hashlib
 import importlib.util
 import json
 import os
+import signal
 import struct
 import sys
 import time
@@ -247,11 +249,24 @@ def serve(server: Server, requests: IO[str], replies: IO[str]) -> None:
         replies.flush()
 
 
+def die_with_parent() -> None:
+    """Have the kernel kill this process once the controller is gone, however it went: a worker that hangs in
+    native code would never read that its requests have ended. Linux only; elsewhere the end of input must do.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    parent, set_parent_death_signal = os.getppid(), 1
+    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
 def main(argv: list[str]) -> int:
     """Keep the protocol's own descriptors, so that a build that prints cannot break it, and serve."""
     if len(argv) != 3:
         print("usage: python -I slice_server.py ADAPTER BUILD_DIR", file=sys.stderr)
         return 2
+    die_with_parent()
     requests = os.fdopen(os.dup(0), "r", encoding="utf-8")
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     empty = os.open(os.devnull, os.O_RDONLY)

@@ -39,11 +39,10 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "glance",
         "verify",
         "exchange",
+        "company",
         "round",
-        "faults",
-        "cli_edges",
         "cli_records",
-        "cli_commands",
+        "cli_edges",
     ),
     "python/cartlab/measure": (
         "clocks",

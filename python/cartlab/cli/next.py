@@ -200,7 +200,8 @@ def _fresh(calibration: dict[str, Any] | None) -> bool:
 
 
 def age_seconds(at: str) -> float:
-    """Seconds since an RFC 3339 time of the ledger."""
+    """Seconds since an RFC 3339 time of the ledger; 0 where the clock was set back since."""
     from datetime import datetime, timezone
 
-    return (datetime.now(timezone.utc) - datetime.fromisoformat(at.replace("Z", "+00:00"))).total_seconds()
+    past = datetime.now(timezone.utc) - datetime.fromisoformat(at.replace("Z", "+00:00"))
+    return max(0.0, past.total_seconds())

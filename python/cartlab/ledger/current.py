@@ -8,7 +8,6 @@ the file is right.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from cartlab.ledger.attempts import attempts_of, calibration_of, latest_accepted
 from cartlab.ledger.chain import GENESIS, Event
@@ -41,17 +40,10 @@ def current_of(events: Sequence[Event], round_part: Json | None = None) -> Json:
     """The whole of current.json."""
     attempts = attempts_of(events)
     accepted = latest_accepted(attempts)
-    last_calibration: dict[str, Any] | None = None
-    for host_class in {a.plan.host_class for a in attempts.values() if a.plan.tier == "calibrate"}:
-        newest = calibration_of(attempts, host_class)
-        if newest is not None and (last_calibration is None or newest.started > last_calibration["at"]):
-            last_calibration = {
-                "attempt_id": newest.id,
-                "commit": newest.plan.base.commit,
-                "host_class": host_class,
-                "toolchain": (newest.finished or {}).get("toolchain"),
-                "at": newest.finished_at or newest.started,
-            }
+    classes = {a.plan.host_class for a in attempts.values() if a.plan.tier == "calibrate"}
+    calibrations = [found for one in classes if (found := calibration_of(attempts, one)) is not None]
+    # By their order in the ledger: clocks are set back.
+    newest = max(calibrations, key=lambda found: found.started_seq, default=None)
     return {
         "schema": SCHEMA,
         **no_round(),
@@ -65,7 +57,15 @@ def current_of(events: Sequence[Event], round_part: Json | None = None) -> Json:
             "baseline_commit": accepted.plan.base.commit,
             "at": accepted.finished_at,
         },
-        "last_calibration": last_calibration,
+        "last_calibration": None
+        if newest is None
+        else {
+            "attempt_id": newest.id,
+            "commit": newest.plan.base.commit,
+            "host_class": newest.plan.host_class,
+            "toolchain": (newest.finished or {}).get("toolchain"),
+            "at": newest.finished_at or newest.started,
+        },
         "last_seq": events[-1]["seq"] if events else 0,
         "last_hash": events[-1]["hash"] if events else GENESIS,
     }

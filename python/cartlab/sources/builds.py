@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from cartlab.errors import BadInput, BuildFailed
+from cartlab.errors import BadInput, BadRoot, BuildFailed
 from cartlab.model import Build, Ref, digest_of
 from cartlab.processes import run_shell
 from cartlab.sources.export import Entry, export, listing
@@ -31,6 +31,7 @@ from cartlab.sources.stamps import finish, load
 from cartlab.sources.tools import Recipe, environment, flags, toolchain
 
 _TAIL = 3000
+_ROOM = 4 << 20  # bytes
 _LOCKS = ("Cargo.lock", "*.lock", "requirements*.txt", "rust-toolchain*")
 Progress = Callable[[str], None]
 
@@ -181,6 +182,13 @@ def _make(
 
 
 def _failed(ref: Ref, root: Path, key: str, log: Path, what: str) -> BuildFailed:
+    free = shutil.disk_usage(root).free
+    if free < _ROOM:
+        # A compiler that cannot write fails like one that cannot compile; the revision is not to blame.
+        raise BadRoot(
+            f"a build needs room, found {free >> 10} KiB free; {ref.name} is not judged by it",
+            "make room, or name another root; everything recorded so far is safe",
+        )
     kept = root / "builds" / f"{key}.failed.log"
     kept.parent.mkdir(parents=True, exist_ok=True)
     log.replace(kept)

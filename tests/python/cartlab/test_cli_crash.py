@@ -104,3 +104,40 @@ def test_status_names_a_killed_run_until_the_next_one_closes_it(bench: Bench) ->
     process.communicate(timeout=60)
     (one,) = bench.run("status", "--json").json["details"]["running"]
     assert one["state"].startswith("killed") and one["blocks"] >= 1
+
+
+def test_ctrl_c_at_random_moments_leaves_no_process(bench: Bench) -> None:
+    draw = random.Random(7)
+    for _ in range(6):
+        process = bench.start("accept", "HEAD~1", "HEAD", "--json")
+        time.sleep(draw.uniform(0.3, 3.0))
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        # Before the program has begun Python itself ends, by the signal.
+        assert process.returncode in (130, -signal.SIGINT), err
+        assert process.returncode != 130 or json.loads(out)["status"] == "interrupted"
+        assert processes_of(bench) == []
+    assert bench.run("verify").code == 0
+
+
+def test_a_worker_that_hangs_dies_with_a_controller_that_is_killed(bench: Bench) -> None:
+    bench.project.commit("hangs", at_step="for (;;) ;")
+    process = bench.start("screen", "HEAD~1", "HEAD")
+    wait_for(lambda: len(workers_of(bench)) >= 1)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate(timeout=60)
+    wait_for(lambda: workers_of(bench) == [], seconds=30.0)
+
+
+def processes_of(bench: Bench) -> list[str]:
+    """Command lines of all processes that have to do with this bench: workers, builds, git."""
+    here, found = str(bench.root.parent).encode(), []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words, place = (entry / "cmdline").read_bytes(), os.fsencode((entry / "cwd").readlink())
+            running = (entry / "stat").read_bytes().rpartition(b") ")[2][:1] not in (b"Z", b"X")
+        except OSError:
+            continue
+        if running and int(entry.name) != os.getpid() and (here in words or here in place):
+            found.append(words.replace(b"\0", b" ").decode(errors="replace"))
+    return found

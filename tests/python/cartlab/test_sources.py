@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import fake_project
 import pytest
 
 from cartlab import config, sources
-from cartlab.errors import BadRef, BuildFailed, ComplianceFailed, Tampered, UsageError
+from cartlab.errors import BadRef, BadRoot, BuildFailed, ComplianceFailed, Tampered, UsageError
+from cartlab.sources import tools
 
 
 @pytest.fixture
@@ -199,11 +201,13 @@ def test_exported_files_carry_the_time_of_their_extraction(
     assert (later.path / "README").stat().st_mtime_ns >= (done.path / "README").stat().st_mtime_ns
 
 
-@pytest.mark.parametrize("target", ["/etc/hostname", "../outside", "sub/../../outside", "../out/README"])
+@pytest.mark.parametrize(
+    "target", ["/etc/hostname", "../outside", "sub/../../outside", "../out/README", "{out}/README"]
+)
 def test_a_symbolic_link_out_of_the_tree_is_refused(
     project: fake_project.Project, tmp_path: Path, target: str
 ) -> None:
-    (project.path / "link").symlink_to(target)
+    (project.path / "link").symlink_to(target.format(out=tmp_path / "out"))
     project.commit("link")
     with pytest.raises(ComplianceFailed, match="link leads to"):
         sources.export(project.path, sources.resolve(project.path, "HEAD"), tmp_path / "out")
@@ -310,6 +314,19 @@ def test_flags_of_the_caller_and_of_the_file_are_part_of_the_key(
     assert len(ids) == 3
 
 
+def test_where_and_how_parallel_the_caller_builds_is_no_part_of_the_key_and_does_not_matter(
+    project: fake_project.Project, root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    first = project.build(root)
+    for name in ("CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / "theirs"))
+    monkeypatch.setenv("CARGO_BUILD_JOBS", "1")
+    assert project.build(root).build_id == first.build_id
+    seen = tools.environment(config.load(project.path).build, root / "a/out", root / "target", root / "link")
+    assert seen["CARGO_TARGET_DIR"] == str(root / "target") and seen["CARGO_BUILD_JOBS"] == "1"
+    assert str(tmp_path / "theirs") not in seen.values()
+
+
 def test_accept_tiers_build_in_a_fresh_target_and_screen_may_use_that_build(
     project: fake_project.Project, root: Path
 ) -> None:
@@ -354,6 +371,20 @@ def test_a_ref_that_does_not_build_leaves_its_log_and_no_stamp(
     assert "engine.c" in error.value.details["log_tail"]
     assert (root / error.value.details["log"]).is_file()
     assert not list((root / "builds").rglob("stamp.json"))
+
+
+def test_a_build_that_fails_on_a_full_disk_is_not_the_revisions_fault(
+    project: fake_project.Project, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write("engine.c", "no C at all\n")
+    project.commit("broken")
+    usage = shutil.disk_usage(root)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage._replace(free=100_000))
+    with pytest.raises(BadRoot, match="97 KiB free"):
+        project.build(root)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage._replace(free=4 << 20))
+    with pytest.raises(BuildFailed):
+        project.build(root)
 
 
 def test_a_build_that_leaves_no_artifact_failed(project: fake_project.Project, root: Path) -> None:

@@ -48,7 +48,7 @@ def decide(
     if not row.proves:
         status, why = _triage(evidence, policy)
         ends = budget_ended or _below(evidence.ucb, policy.promote)
-        return _deferred(_verdict(status, why, evidence, validity, ends), policy)
+        return _deferred(_verdict(status, why, evidence, validity, ends), evidence.hl, policy)
     status, why, ends = _accept(row, evidence, budget_ended, policy)
     # The confirm run always measures its whole budget: its estimate must not depend on when it was looked at.
     final = budget_ended or (ends and tier != "confirm")
@@ -151,11 +151,10 @@ def _verdict(
     return Verdict(status, row.decision, row.exit_code, tuple(reasons), evidence, final, marks)
 
 
-def _deferred(verdict: Verdict, policy: Policy) -> Verdict:
+def _deferred(verdict: Verdict, hl: float | None, policy: Policy) -> Verdict:
     """Report an inconclusive screen with an estimate in [demote, promote) as `defer`: it may be part of a
     stack.
     """
-    hl = verdict.evidence.hl if verdict.evidence is not None else None
     if verdict.status != "inconclusive" or hl is None or not policy.demote <= hl < policy.promote:
         return verdict
     return Verdict(

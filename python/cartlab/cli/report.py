@@ -21,6 +21,7 @@ from cartlab.outcome import Outcome
 if TYPE_CHECKING:
     from cartlab.ledger import Ledger
     from cartlab.report import Page
+    from cartlab.round import Action
 
 FORMATS = ("html", "md", "json")
 PAGE = "report.html"
@@ -58,6 +59,7 @@ def translate(space: argparse.Namespace) -> Request:
 
 
 def run(context: Context, request: Request) -> Outcome:
+    from cartlab.cli.next import proposals
     from cartlab.ledger import Ledger
 
     ledger = Ledger.open(context.root.path, mend=False)
@@ -75,10 +77,11 @@ def run(context: Context, request: Request) -> Outcome:
     # A document for a program or a browser is all that stdout holds.
     context.talk.document = place is None and request.format != "md"
     if request.session:
-        body, lines = _session(context, ledger)
-        proposed = body["next_experiment"]
-        if proposed is not None:
-            out.report.next = context.line(proposed["command"])
+        # The proposals come first: they may record what a killed command left of the round.
+        proposed = proposals(context)
+        body, lines = _session(context, ledger, ledger.events(), proposed)
+        if proposed:
+            out.report.next = context.line(proposed[0].command)
         out.details = body
         text = "\n".join(lines) if request.format == "md" else _json(body)
     else:
@@ -147,17 +150,14 @@ def _is_ours(place: Path) -> bool:
 
 
 def _session(
-    context: Context, ledger: Ledger, hidden: Sequence[str] | None = None
+    context: Context, ledger: Ledger, events: Sequence[dict[str, Any]], proposed: Sequence[Action]
 ) -> tuple[dict[str, Any], list[str]]:
-    """The body of `report --session` and its lines. hidden: names to hide, and all paths; None: nothing."""
-    from cartlab.cli.next import proposals
+    """The body of `report --session` and its lines."""
     from cartlab.round import fold
     from cartlab.round.session import SessionFacts, session_lines, session_report
     from cartlab.sources import branch, changed, dirty, resolve
 
-    # These come first: they may record what a killed command left of the round.
-    proposed = proposals(context)
-    repo, events = context.repo, _events(ledger, hidden)
+    repo = context.repo
     found, head = fold(events), resolve(repo, "HEAD")
     checks = tuple(
         e["body"]["text"] for e in events if e["type"] == "note" and e["body"].get("kind") == "checks"
@@ -179,18 +179,10 @@ def _session(
     return body, session_lines(body)
 
 
-def _events(ledger: Ledger, hidden: Sequence[str] | None) -> list[dict[str, Any]]:
-    from cartlab.exchange import redact
-
-    if hidden is None:
-        return ledger.events()
-    return [{**event, "body": redact(event["body"], hidden)} for event in ledger.events()]
-
-
 def _page(context: Context, ledger: Ledger) -> Page:
     """The page's facts, free of paths and names before anything is made of them."""
     from cartlab.cli.export import own_names
-    from cartlab.cli.next import actions_now, seen_in
+    from cartlab.cli.next import actions_now, proposals, seen_in
     from cartlab.exchange import redact
     from cartlab.ledger.store import utc_now
     from cartlab.pipeline.reporting import Surroundings, instructions_of, page_of
@@ -205,7 +197,11 @@ def _page(context: Context, ledger: Ledger) -> Page:
     try:
         seen = seen_in(ledger.events()) if (root / "events.jsonl").exists() else None
         proposed = [{**one, "command": context.line(one["command"])} for one in actions_now(context, seen)]
-        session = _session(context, ledger, names)
+    except CartlabError as error:
+        remarks.append(f"What to do next is not known: {error}")
+    events = [{**event, "body": redact(event["body"], names)} for event in ledger.events()]
+    try:
+        session = _session(context, ledger, events, proposals(context))
     except CartlabError as error:
         remarks.append(f"The repository does not answer: {error}")
     around = Surroundings(
@@ -221,7 +217,7 @@ def _page(context: Context, ledger: Ledger) -> Page:
         remarks=[*remarks, *ledger.reports],
     )
     cleaned = Surroundings(**redact(around._asdict(), names))
-    return page_of(_events(ledger, names), cleaned, lambda attempt: instructions_of(root, attempt))
+    return page_of(events, cleaned, lambda attempt: instructions_of(root, attempt))
 
 
 def _project(context: Context) -> str:

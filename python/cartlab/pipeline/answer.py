@@ -121,6 +121,10 @@ def percent(value: float | None) -> str:
 def next_line(plan: Plan, verdict: Verdict) -> str:
     """The one next command line after a verdict, where no open round knows better."""
     pair = f"{plan.base.name} {plan.cand.name}"
+    if plan.legacy is not None:
+        # A comparison proves nothing: next comes the policy that does.
+        single = plan.tier in ("calibrate", "single")
+        return f"{SCRIPT} calibrate {plan.base.name}" if single else f"{SCRIPT} {plan.tier} {pair}"
     again = {"screen": f"screen {pair}", "accept-stack": f"accept-stack {pair}", "accept": f"accept {pair}"}
     table = {
         "triage_promote": f"accept {pair}",

@@ -35,8 +35,8 @@ DEFAULT_SD = 0.01
 
 @dataclass(frozen=True)
 class Noise:
-    """Deviations of block values (log ratios) from their centre, where they come from, and what a block takes
-    there, in seconds.
+    """Deviations of block values (log ratios) from their centre, where they come from, and the seconds that a
+    valid block takes there.
     """
 
     residuals: tuple[float, ...]
@@ -85,7 +85,7 @@ def _noise(attempts: Sequence[Attempt], source: str) -> Noise | None:
     if len(values) < AT_LEAST:
         return None
     spent = sum(((one.finished or {}).get("seconds") or {}).get("blocks") or 0.0 for one in attempts)
-    each = spent / len(blocks) if spent else seconds_per_block(SLICES, SLICE_MS)
+    each = spent / len(values) if spent else seconds_per_block(SLICES, SLICE_MS)
     return Noise(tuple(residuals_of(values)), f"{len(values)} blocks of {source}", each)
 
 

@@ -80,6 +80,7 @@ def test_a_screen_is_three_pairs_that_take_turns_and_a_marked_row(bench: Bench, 
     code, answer = run("screen", "HEAD~1", "HEAD", *SMALL)
     assert (code, answer["status"]) == (0, "triage_promote"), answer["reasons"]
     assert answer["policy_hash"] == legacy.policy_hash() != POLICY.hash
+    assert answer["report"]["next"].endswith(" screen HEAD~1 HEAD")
     assert (answer["ratio"], answer["lcb"], answer["e_value"]) == (None, None, None)
     blocks = events(bench, "block")
     assert [block["order"] for block in blocks] == ["BBCC", "CCBB", "BBCC"]

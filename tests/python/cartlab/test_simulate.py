@@ -207,7 +207,7 @@ def test_a_run_with_too_few_blocks_is_refused() -> None:
 SEALED = """
 import builtins, os, random, socket, subprocess, sys, time
 import numpy as np
-from cartlab import stats, simulate
+from cartlab import legacy, stats, simulate
 from cartlab.decide import decide
 from cartlab.model import Validity, TIERS
 
@@ -218,7 +218,14 @@ def judge():
         blocks = simulate.records(list(y[t]), list(coin[t]))
         for tier in TIERS:
             for ended in (False, True):
-                out.append(decide(tier, stats.evidence(blocks), Validity(checks="passed"), ended))
+                for design in ("betting", "groupseq"):
+                    found = stats.evidence(blocks, design=design)
+                    out.append(decide(tier, found, Validity(checks="passed"), ended))
+        ratios = [block.base_ns[0] / block.cand_ns[0] for block in blocks[:7]]
+        for tier in ("screen", "accept-stack", "accept"):
+            count = legacy.TIERS[tier].checkpoints[-1]
+            at = legacy.look(ratios[:count], legacy.TIERS[tier].checkpoints, True)
+            out.append(legacy.verdict_of(tier, at, True))
     return out
 
 free = judge()
@@ -245,7 +252,7 @@ sys.addaudithook(hook)
 sealed = judge()
 armed = False
 assert sealed == free
-assert len(sealed) == 36
+assert len(sealed) == 3 * (len(TIERS) * 2 * 2 + 3)
 """
 
 

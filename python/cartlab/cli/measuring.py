@@ -71,8 +71,9 @@ def pair_request(
 
 def measure(context: Context, request: Request) -> Outcome:
     """Hand the request to the pipeline."""
+    from cartlab.cli.report import after_completion
     from cartlab.pipeline.confirming import then
     from cartlab.pipeline.run import run
 
     place = (context.lab, context.repo, context.root.path, context.talk)
-    return then(request, run(request, *place), *place)
+    return after_completion(context, then(request, run(request, *place), *place))

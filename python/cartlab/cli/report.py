@@ -149,6 +149,17 @@ def _is_ours(place: Path) -> bool:
         return False
 
 
+def after_completion(context: Context, out: Outcome) -> Outcome:
+    """The answer with the session's report below it, where it completed its round; else the answer."""
+    if ((out.details or {}).get("round") or {}).get("state") == "complete":
+        from cartlab.ledger import Ledger
+
+        body, lines = _session(context, Ledger.open(context.root.path, mend=False))
+        out.text += lines
+        out.details = {**(out.details or {}), "session": body}
+    return out
+
+
 def _session(
     context: Context, ledger: Ledger, events: Sequence[dict[str, Any]], proposed: Sequence[Action]
 ) -> tuple[dict[str, Any], list[str]]:

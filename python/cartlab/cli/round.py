@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from cartlab.cli.context import Context
 from cartlab.cli.options import declare_runner, number, runner
+from cartlab.cli.report import after_completion
 from cartlab.errors import UsageError
 from cartlab.outcome import Outcome
 from cartlab.pipeline.request import Runner
@@ -93,7 +94,7 @@ def run(context: Context, request: Request) -> Outcome:
         make_folder(root)
     ledger = open_ledger(root, context.talk, mend=writes) if root.is_dir() else None
     if request.verb == "confirm" and ledger is not None:
-        return confirming.confirm(
+        done = confirming.confirm(
             request.cand,
             context.lab,
             context.repo,
@@ -105,6 +106,7 @@ def run(context: Context, request: Request) -> Outcome:
             mechanism=request.mechanism,
             falsify=request.falsify,
         )
+        return after_completion(context, done)
     out = context.answer()
     out.ledger = str(root / "events.jsonl")
     if request.dry_run:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cartlab.errors import NotLegalNow
 from cartlab.ledger import Event, Ledger
 from cartlab.ledger.attempts import Attempt
 from cartlab.model import TIERS, Plan, digest_of
@@ -87,6 +88,13 @@ def bind(plan: Plan, ledger: Ledger | None, protected: Sequence[str]) -> Plan:
     if found is None or not found.active:
         return plan
     return replace(plan, round_id=found.id)
+
+
+def still_confirming(ledger: Ledger) -> None:
+    """NotLegalNow where another process had the confirm run while this one waited for its turn."""
+    found = active(ledger)
+    if found is None or found.state != "confirming" or found.ended_confirm is not None:
+        raise NotLegalNow("this confirm run was had meanwhile, by another process", f"{SCRIPT} next")
 
 
 def unrelated(lab: Lab, repo: Path, ledger: Ledger, plan: Plan, config: Any, voice: Voice) -> None:

@@ -94,6 +94,8 @@ def planned(
     plan = planning.freeze(request, lab, repo, base, cand, workload, past)
     if request.pool or request.tier == "calibrate":
         plan = rounds.bind(plan, past, config.protected)
+    if past is not None and request.tier == "confirm" and not request.dry_run:
+        rounds.still_confirming(past)
     if past is not None and request.tier in ("screen", "accept", "accept-stack"):
         again = rounds.judged_before(past, plan, lab.patch_id(repo, base, cand))
         plan = replace(plan, warnings=(*plan.warnings, *again))

@@ -18,7 +18,7 @@ from cartlab.errors import Tampered
 from cartlab.model import BUSY
 from cartlab.pipeline.lab import Lab, no_count
 
-TRIES = 5
+TRIES = 20
 
 
 def small_lab() -> Lab:

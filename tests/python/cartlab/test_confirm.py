@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +51,13 @@ def test_half_of_its_blocks_are_on_a_draw_made_after_the_candidate_was_fixed(des
         "held-out": 12,
     }
     assert done.json["blocks"] == {"used": 24, "dropped": 0, "pooled": 0}
+    session = done.json["details"]["session"]
+    assert (session["next_baseline"], session["latest_aggregate"]) == (
+        note["commit"],
+        f"benchmarks/runs/{run['attempt']}/aggregate.json",
+    )
     human = desk.run("explain", run["attempt"]).out
-    assert "halves" in human or "held-out" in human
+    assert "halves: public " in human and "(12 blocks), held-out " in human
     assert verify_root(desk.root).holds
 
 
@@ -138,6 +145,23 @@ def test_flags_under_which_it_would_prove_nothing_are_refused_and_it_stays_to_be
     assert rounds_of(desk, "confirm") == []
     assert desk.run("round", "confirm", "--dry-run").code == 0
     assert rounds_of(desk, "confirm") == []
+
+
+def test_two_processes_that_ask_for_it_at_once_have_one(desk: Desk) -> None:
+    to_stacked(desk)
+    desk.gain = lambda plan: 0.05
+    alone = desk.lab
+
+    @contextlib.contextmanager
+    def had_by_another_while_waiting(*_: Any) -> Iterator[None]:
+        desk.lab = alone
+        assert desk.run("round", "confirm").code == 0
+        yield
+
+    desk.lab = replace(alone, lease=had_by_another_while_waiting)
+    late = desk.run("round", "confirm")
+    assert late.code == 23 and "had meanwhile" in late.err
+    assert len(confirm_runs(desk)) == 1 and desk.state() == "candidates"
 
 
 @pytest.mark.parametrize("command", ["accept", "accept-stack"])

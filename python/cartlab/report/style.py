@@ -151,7 +151,7 @@ dd { margin:0; text-align:right; overflow-wrap:anywhere }
 .goal { stroke:var(--text); stroke-width:2 }
 details { margin-top:10px }
 summary { cursor:pointer; color:var(--soft) }
-@media (max-width:720px) {
+@media screen and (max-width:720px) {
   main { padding:18px 14px 48px }
   h1 { font-size:22px }
   h2 { margin-top:34px }

@@ -152,9 +152,12 @@ def _is_ours(place: Path) -> bool:
 def after_completion(context: Context, out: Outcome) -> Outcome:
     """The answer with the session's report below it, where it completed its round; else the answer."""
     if ((out.details or {}).get("round") or {}).get("state") == "complete":
+        from cartlab.cli.next import proposals
         from cartlab.ledger import Ledger
 
-        body, lines = _session(context, Ledger.open(context.root.path, mend=False))
+        proposed = proposals(context)
+        ledger = Ledger.open(context.root.path, mend=False)
+        body, lines = _session(context, ledger, ledger.events(), proposed)
         out.text += lines
         out.details = {**(out.details or {}), "session": body}
     return out

@@ -36,6 +36,8 @@ pub(super) struct Shared {
     reached: Vec<AtomicU8>,
     /// Instructions interpreted for want of a translation since the newest generation was begun.
     missed: AtomicU64,
+    /// How many of them the next generation is worth.
+    threshold: AtomicU64,
     generation: AtomicU64,
     state: Mutex<State>,
     done: Condvar,
@@ -43,7 +45,6 @@ pub(super) struct Shared {
 
 struct State {
     code: Arc<Code>,
-    threshold: u64,
     translating: bool,
     /// This host does not translate.
     refused: bool,
@@ -86,13 +87,9 @@ impl Shared {
             process: std::process::id(),
             reached: (0..0x8000).map(|_| AtomicU8::new(0)).collect(),
             missed: AtomicU64::new(0),
+            threshold: AtomicU64::new(FIRST_THRESHOLD),
             generation: AtomicU64::new(0),
-            state: Mutex::new(State {
-                code: Arc::new(Code::empty()),
-                threshold: FIRST_THRESHOLD,
-                translating: false,
-                refused: false,
-            }),
+            state: Mutex::new(State { code: Arc::new(Code::empty()), translating: false, refused: false }),
             done: Condvar::new(),
         }
     }
@@ -126,15 +123,20 @@ impl Shared {
     /// Begins a generation on a thread of its own, if the time lost since the last one is worth it.
     #[inline]
     pub(super) fn translate_if_worth_while(this: &Arc<Self>) {
-        if this.missed.load(Ordering::Relaxed) >= FIRST_THRESHOLD {
+        if this.is_worth_while() {
             Self::translate_apart(this);
         }
+    }
+
+    fn is_worth_while(&self) -> bool {
+        self.missed.load(Ordering::Relaxed) >= self.threshold.load(Ordering::Relaxed)
     }
 
     #[cold]
     fn translate_apart(this: &Arc<Self>) {
         let mut state = lock(&this.state);
-        if state.translating || state.refused || this.missed.load(Ordering::Relaxed) < state.threshold {
+        // Another lane may have come first.
+        if state.translating || state.refused || !this.is_worth_while() {
             return;
         }
         let worker = Arc::clone(this);
@@ -174,11 +176,14 @@ impl Shared {
         match made {
             Ok(code) => {
                 state.code = Arc::new(code);
-                state.threshold = (state.threshold * 2).min(LAST_THRESHOLD);
+                let threshold = self.threshold.load(Ordering::Relaxed);
+                self.threshold.store((threshold * 2).min(LAST_THRESHOLD), Ordering::Relaxed);
                 self.generation.fetch_add(1, Ordering::Release);
             }
             Err(reason) => {
                 state.refused = true;
+                // Nobody asks again.
+                self.threshold.store(u64::MAX, Ordering::Relaxed);
                 warn_once(&reason);
             }
         }

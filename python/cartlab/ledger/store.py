@@ -241,9 +241,9 @@ class Ledger:
         """
         closed = []
         for attempt in self.abandoned():
-            body = attempt.decision
-            decided = body is not None and body.get("final", True)
-            status = str(body["status"]) if body is not None and decided else "interrupted"
+            body, status = attempt.decision, "interrupted"
+            if body is not None and body.get("final", True):
+                status = str(body["status"])
             reason = "its process ended before it was finished"
             self.append("attempt_finished", attempt.id, {"status": status, "limit_stop_reason": reason})
             closed.append(attempt.id)

@@ -107,6 +107,20 @@ def test_a_named_problem_is_the_status_whatever_the_numbers_say() -> None:
             assert not verdict.keeps
 
 
+def test_a_problem_or_a_failed_check_without_a_reason_says_what_its_status_means() -> None:
+    assert decide("screen", None, Validity("crashed"), True).reasons == (STATUSES["crashed"].meaning,)
+    failed = decide("accept", an_evidence(1.05, 1.2), Validity(checks="failed"), True)
+    assert failed.reasons == ("the checks fail",)
+    why = Validity(checks="failed", reason="one check fails")
+    assert decide("accept", None, why, True).reasons == ("one check fails",)
+
+
+def test_failed_checks_are_a_verdict_only_where_checks_prove_something() -> None:
+    for tier, row in TIERS.items():
+        found = status(tier, an_evidence(1.05, 1.2), Validity(checks="failed"))
+        assert (found == "checks_failed") == row.proves, tier
+
+
 def test_every_combination_gives_one_known_status_with_its_word_and_code() -> None:
     validities = [
         Validity(problem, "", forced, checks)

@@ -115,6 +115,13 @@ def test_a_problem_or_a_failed_check_without_a_reason_says_what_its_status_means
     assert decide("accept", None, why, True).reasons == ("one check fails",)
 
 
+def test_without_a_block_no_tier_says_anything() -> None:
+    for tier in TIERS:
+        for found in (None, an_evidence(None, None, None, used=0, faster=0)):
+            verdict = decide(tier, found, OK, True)
+            assert (verdict.status, verdict.reasons) == ("inconclusive", ("no block was measured",))
+
+
 def test_failed_checks_are_a_verdict_only_where_checks_prove_something() -> None:
     for tier, row in TIERS.items():
         found = status(tier, an_evidence(1.05, 1.2), Validity(checks="failed"))

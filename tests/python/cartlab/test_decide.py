@@ -12,7 +12,7 @@ from cartlab.decide import decide, too_many_dropped
 from cartlab.model import POLICY, STATUSES, TIERS, Evidence, Validity, Verdict
 
 BOUNDS = (None, 0.97, 1.005, 1.01, 1.02, 1.03, 1.05)
-ESTIMATES = (0.99, 1.005, 1.01, 1.04)
+ESTIMATES = (0.99, 1.0, 1.005, 1.01, 1.04)
 FLOORS = (1.0, 1.02, 1.04)
 
 

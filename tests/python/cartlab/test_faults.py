@@ -17,6 +17,7 @@ from pathlib import Path
 import fake_project
 import pytest
 from fault_bench import DIED, Dying, Full, Place, Watched
+from ledger_runs import a_plan
 
 from cartlab.ledger import Ledger
 from cartlab.verify import verify_root
@@ -198,3 +199,24 @@ def test_the_points_are_those_of_every_kind_of_file(place: Place) -> None:
     files = {"events.jsonl", "plan.json", "aggregate.json", "manifest.json", "results.tsv", "current.json"}
     assert files | {"build-baseline.log", "block-#.json"} <= kinds
     assert len(points(place, before, case)) >= 30
+
+
+def test_an_abandoned_attempt_ends_with_its_final_decision_or_as_interrupted(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path)
+    for name, decision in (
+        ("none", None),
+        ("final", {"status": "keep", "final": True}),
+        ("by default", {"status": "discard"}),
+        ("not final", {"status": "keep", "final": False}),
+    ):
+        ledger.append("attempt_started", name, a_plan(name).to_json())
+        if decision is not None:
+            ledger.append("decision", name, decision)
+    assert ledger.close_abandoned() == ["none", "final", "by default", "not final"]
+    ended = {name: one.status for name, one in ledger.attempts().items()}
+    assert ended == {
+        "none": "interrupted",
+        "final": "keep",
+        "by default": "discard",
+        "not final": "interrupted",
+    }

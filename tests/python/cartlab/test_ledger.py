@@ -382,27 +382,6 @@ def test_an_attempt_is_abandoned_only_when_its_process_is_gone(tmp_path: Path) -
     assert ledger.close_abandoned() == []
 
 
-def test_an_abandoned_attempt_ends_with_its_final_decision_or_as_interrupted(tmp_path: Path) -> None:
-    ledger = Ledger.open(tmp_path)
-    for name, decision in (
-        ("none", None),
-        ("final", {"status": "keep", "final": True}),
-        ("by default", {"status": "discard"}),
-        ("not final", {"status": "keep", "final": False}),
-    ):
-        start(ledger, name)
-        if decision is not None:
-            ledger.append("decision", name, decision)
-    assert ledger.close_abandoned() == ["none", "final", "by default", "not final"]
-    ended = {name: one.status for name, one in ledger.attempts().items()}
-    assert ended == {
-        "none": "interrupted",
-        "final": "keep",
-        "by default": "discard",
-        "not final": "interrupted",
-    }
-
-
 # --- evidence ---------------------------------------------------------------------------------
 
 

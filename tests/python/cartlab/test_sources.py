@@ -248,6 +248,20 @@ def test_a_candidate_that_touches_a_protected_path_is_named(project: fake_projec
     ]
 
 
+@pytest.mark.parametrize(("count", "ending"), [(3, "harness/2"), (4, "harness/2 and 1 more")])
+def test_three_protected_paths_are_named_and_further_ones_counted(
+    project: fake_project.Project, count: int, ending: str
+) -> None:
+    settings, base = config.load(project.path), project.git("rev-parse", "HEAD")
+    for number in range(count):
+        project.write(f"harness/{number}", "x")
+    cand = project.commit("many")
+    with pytest.raises(ComplianceFailed) as refused:
+        sources.check_compliance(project.path, base, cand, settings.protected)
+    assert refused.value.message.endswith(ending)
+    assert len(refused.value.details["protected_paths"]) == count
+
+
 def test_moving_a_file_out_of_a_protected_folder_is_touching_it(project: fake_project.Project) -> None:
     base = project.git("rev-parse", "HEAD")
     project.git("mv", "harness/workload.py", "elsewhere.py")

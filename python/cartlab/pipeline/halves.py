@@ -57,7 +57,8 @@ def lines(found: Json | None, same: bool | None) -> list[str]:
         return []
     shown = [
         f"{half} {one['hl']:.4f} ({one['used']} blocks)" if one["hl"] else f"{half} unknown"
-        for half, one in found.items()
+        for half in (PUBLIC, DRAWN)
+        for one in (found[half],)
     ]
     out = [f"  halves: {', '.join(shown)}"]
     if same:

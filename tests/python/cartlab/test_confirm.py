@@ -92,10 +92,9 @@ def test_a_workload_that_ignores_the_draw_is_told_from_one_that_uses_it(desk: De
     base = open_round(desk)
     cand = desk.commit("quarter", work=25)
     assert desk.run("accept", base, cand).code == 0
-    object.__setattr__(
+    desk.lab = replace(
         desk.lab,
-        "verify_equal",
-        lambda plan, *rest: real(type(plan)(**{**plan.__dict__, "workload": plan.workload.public}), *rest),
+        verify_equal=lambda plan, *rest: real(replace(plan, workload=plan.workload.public), *rest),
     )
     assert "its public run was had twice" in desk.run("round", "confirm").out
 
@@ -124,7 +123,7 @@ def test_a_run_that_a_limit_stopped_goes_on_with_the_same_draw(desk: Desk) -> No
 
 def test_a_busy_run_is_had_again(desk: Desk) -> None:
     to_stacked(desk)
-    desk.change = lambda plan, block: type(block)(**{**block.__dict__, "dropped": "busy: stolen"})
+    desk.change = lambda plan, block: replace(block, dropped="busy: stolen")
     busy = desk.run("round", "confirm", "--json")
     assert (busy.code, busy.json["status"]) == (13, "busy_invalid")
     assert desk.state() == "confirming"

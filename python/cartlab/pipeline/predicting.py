@@ -22,7 +22,7 @@ from cartlab.pipeline.request import Runner
 from cartlab.plan import SLICE_MS, SLICES, seconds_per_block
 from cartlab.round import fold
 from cartlab.simulate import Foresight, foresee
-from cartlab.stats import robust_sd, used_values
+from cartlab.stats import hodges_lehmann, robust_sd, used_values
 from cartlab.stats.planner import residuals_of
 
 # Fewer blocks than these say too little of their own scatter.
@@ -140,7 +140,7 @@ def _effects(pair: PairKey | None, earlier: Sequence[float]) -> tuple[float, ...
         return EFFECTS
     if len(earlier) < AT_LEAST:
         return (EFFECT,)
-    return (math.exp(statistics.median(earlier)),)
+    return (math.exp(hodges_lehmann(earlier)),)
 
 
 def _facts(row: Foresight, noise: Noise) -> Mapping[str, Any]:

@@ -51,6 +51,7 @@ class Attempt:
     ledger: Ledger
     voice: Voice
     began: float
+    queued: float = 0.0  # seconds, for another controller, before this one's turn
     builds: list[Build | None] = field(default_factory=lambda: [None, None])
     earlier: list[Block] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
@@ -299,7 +300,7 @@ class Attempt:
         """The decision, the one attempt_finished event, the files, the views; then the answer."""
         seconds = {
             **self.seconds,
-            "other": max(0.0, self.lab.clock() - self.began - sum(self.seconds.values())),
+            "other": max(0.0, self.lab.clock() - self.began - self.queued - sum(self.seconds.values())),
         }
         seconds = {part: round(value, 3) for part, value in seconds.items()}
         aggregate = self._aggregate(verdict, seconds)
@@ -355,6 +356,7 @@ class Attempt:
                 "halves": self._halves(),
                 "limit_stop_reason": self.limit_stop_reason,
                 "problem": self.problem_details or None,
+                "queued_s": round(self.queued, 3),
             },
         )
         if proposed is not None:

@@ -67,7 +67,7 @@ def run(request: Request, lab: Lab, repo: Path, root: Path, voice: Voice) -> Out
     seen = past.tip
     # Held over builds and checks too: they would disturb whoever measures, and nobody can measure this pair
     # between this plan and its blocks.
-    with lab.lease(request.runner.lease_wait, voice.progress):
+    with lab.lease(request.runner.lease_wait, voice.progress) as queued:
         past.events()
         if past.tip != seen:
             # Others had their turn meanwhile: the floor, the round and what is known of the pair may be new.
@@ -75,7 +75,8 @@ def run(request: Request, lab: Lab, repo: Path, root: Path, voice: Voice) -> Out
             if (known := known_verdict(request, plan, past)) is not None:
                 return remembered(*known, base, cand, root)
         kind = Attempt if plan.legacy is None else LegacyAttempt
-        return kind(plan, request, lab, config, repo, root, past, voice, began).carry_out()
+        attempt = kind(plan, request, lab, config, repo, root, past, voice, began, queued=queued or 0.0)
+        return attempt.carry_out()
 
 
 def planned(

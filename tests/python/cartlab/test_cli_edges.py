@@ -95,6 +95,22 @@ def test_a_run_that_waited_while_its_pair_was_measured_goes_on_from_those_blocks
     assert verify_root(bench.root).holds
 
 
+def test_waiting_for_another_controller_is_no_time_of_the_run(bench: Bench) -> None:
+    late = 0.0
+
+    @contextlib.contextmanager
+    def long_queue(*_: object) -> Iterator[float]:
+        nonlocal late
+        late = 1000.0
+        yield late
+
+    real = small_lab_alone()
+    lab = replace(real, lease=long_queue, clock=lambda: real.clock() + late)
+    out = run(replace(ASKED, equal_only=True), lab, bench.project.path, bench.root, Silent())
+    assert out.status == "ok" and out.details["queued_s"] == 1000.0
+    assert 0.0 <= sum(value or 0.0 for value in out.seconds.values()) < 1000.0
+
+
 def test_a_run_that_waited_while_its_pair_was_decided_answers_from_the_ledger(bench: Bench) -> None:
     place = (bench.project.path, bench.root, Silent())
     first = []

@@ -119,7 +119,7 @@ def _gated(verdict: Verdict, tier: Tier, validity: Validity) -> Verdict:
     if validity.checks != "passed":
         reasons.append("the checks were not run: measured, but not kept")
         return _verdict("inconclusive", reasons, verdict.evidence, validity, verdict.final)
-    if validity.forced and verdict.status != "keep_small_gain":
+    if validity.forced:
         reasons.append("the contention rule was waived: at most a small gain")
         return _verdict("keep_small_gain", reasons, verdict.evidence, validity, verdict.final)
     return verdict

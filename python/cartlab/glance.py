@@ -56,7 +56,7 @@ def chain_tip(path: Path) -> tuple[int, str] | None:
             at = line.rfind(_MARK)
             start = at + len(_MARK)
             stated, rest = line[start : start + 64], line[start + 64 :]
-            if at < 0 or not rest.startswith(b'","prev":"%b","seq":%d,' % (prev, seq + 1)):
+            if not rest.startswith(b'","prev":"%b","seq":%d,' % (prev, seq + 1)):
                 return None
             if hashlib.sha256(line[:at] + rest[1:].removesuffix(b"\n")).hexdigest().encode() != stated:
                 return None

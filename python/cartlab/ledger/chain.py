@@ -96,7 +96,7 @@ def _verified(line: bytes, tip: Tip, path: str) -> Event:
     at = line.rfind(_MARK)
     start = at + len(_MARK)
     stated, rest = line[start : start + 64], line[start + 64 :]
-    if at < 0 or not rest.startswith(b'",'):
+    if not rest.startswith(b'",'):
         raise _damaged(path, tip, "expected an event with its hash, found something else")
     # What remains without `,"hash":"<64 hex>"` is what the hash was taken of.
     if hashlib.sha256(line[:at] + rest[1:]).hexdigest().encode() != stated:

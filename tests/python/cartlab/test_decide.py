@@ -166,7 +166,9 @@ def test_every_combination_gives_one_known_status_with_its_word_and_code() -> No
 def test_a_keep_needs_passed_checks() -> None:
     winner = an_evidence(1.05, 1.2)
     assert status("accept", winner, Validity(checks="passed")) == "keep"
-    assert status("accept", winner, Validity(checks="not_run")) == "inconclusive"
+    unchecked = decide("accept", winner, Validity(checks="not_run"), True)
+    assert unchecked.status == "inconclusive"
+    assert unchecked.reasons[-1] == "the checks were not run: measured, but not kept"
     assert status("accept", winner, Validity(checks="failed")) == "checks_failed"
     assert status("accept", an_evidence(0.9, 0.95), Validity(checks="not_run")) == "discard"
 
@@ -174,6 +176,9 @@ def test_a_keep_needs_passed_checks() -> None:
 def test_a_forced_run_keeps_a_small_gain_at_most_and_says_so() -> None:
     verdict = decide("accept-stack", an_evidence(1.05, 1.2), Validity(forced=True, checks="passed"), False)
     assert (verdict.status, verdict.marks) == ("keep_small_gain", ("forced",))
+    for bounds in ((1.05, 1.2), (1.015, 1.02)):
+        forced = decide("accept", an_evidence(*bounds), Validity(forced=True, checks="passed"), True)
+        assert forced.reasons[-1] == "the contention rule was waived: at most a small gain"
 
 
 def test_more_than_three_in_ten_new_blocks_dropped_is_busy_invalid() -> None:

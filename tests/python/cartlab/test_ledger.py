@@ -138,11 +138,27 @@ def test_a_dropped_reordered_or_replayed_line_is_damage(tmp_path: Path, edit: An
 
 def test_a_line_with_a_right_hash_that_is_no_event_is_damage(tmp_path: Path) -> None:
     rows = three_events(tmp_path).splitlines()
-    for after in (b",not json}", b',"y":2}'):
-        stated = hashlib.sha256(b'{"x":1' + after).hexdigest().encode()
-        line = b'{"x":1,"hash":"' + stated + b'"' + after
+    second = json.loads(rows[1])
+    other = canonical_json({**{k: v for k, v in second.items() if k != "hash"}, "v": 2})
+    before, after = other.split(b',"prev"')
+    for head, tail in (
+        (b'{"x":1', b",not json}"),
+        (b'{"x":1', b',"y":2}'),
+        (b'[{"x":1', b',"y":2}]'),
+        (before, b',"prev"' + after),
+    ):
+        stated = hashlib.sha256(head + tail).hexdigest().encode()
+        line = head + b',"hash":"' + stated + b'"' + tail
         (tmp_path / "events.jsonl").write_bytes(rows[0] + b"\n" + line + b"\n")
         with pytest.raises(DamagedLedger, match=r"line 2: (no JSON|expected an event)"):
+            Ledger.open(tmp_path)
+
+
+def test_a_line_without_a_hash_is_told_from_one_with_a_wrong_one(tmp_path: Path) -> None:
+    rows = three_events(tmp_path).splitlines()
+    for line, said in ((b"{}", "with its hash, found"), (rows[1].replace(b"12345", b"1"), "not that of its")):
+        (tmp_path / "events.jsonl").write_bytes(rows[0] + b"\n" + line + b"\n")
+        with pytest.raises(DamagedLedger, match=said):
             Ledger.open(tmp_path)
 
 

@@ -22,6 +22,8 @@ pub struct EngineOptions {
     pub idle_skip: bool,
     /// Write down what whole lines of a picture are made of, and draw them together when somebody looks.
     pub line_log: bool,
+    /// In frames that nobody sees, pass lines in which a register changes by tiles, not by dots.
+    pub beam_jumps: bool,
     /// Sum observations up from lines as they are drawn, where their kind allows it.
     pub direct_bins: bool,
     /// Use wide instructions where the processor has them.
@@ -35,6 +37,7 @@ impl Default for EngineOptions {
             ram_fill: 0xFF,
             idle_skip: true,
             line_log: true,
+            beam_jumps: true,
             direct_bins: true,
             simd: true,
             jit: JitOptions::default(),
@@ -46,9 +49,10 @@ impl Default for EngineOptions {
 pub type Switch = (&'static str, fn(&mut EngineOptions) -> &mut bool);
 
 /// Every switch.
-pub const SWITCHES: [Switch; 6] = [
+pub const SWITCHES: [Switch; 7] = [
     ("idle_skip", |options| &mut options.idle_skip),
     ("line_log", |options| &mut options.line_log),
+    ("beam_jumps", |options| &mut options.beam_jumps),
     ("direct_bins", |options| &mut options.direct_bins),
     ("simd", |options| &mut options.simd),
     ("jit_links", |options| &mut options.jit.links),

@@ -93,6 +93,8 @@ pub(super) struct Ppu {
     drawing: bool,
     /// Whole lines are written down and drawn later.
     pub line_log: bool,
+    /// In frames that nobody sees, lines that a write split are passed over by tiles.
+    pub beam_jumps: bool,
     /// Wide instructions to draw with.
     pub avx2: Option<Avx2>,
     units: Units,
@@ -129,6 +131,7 @@ impl Ppu {
             memory: VideoMemory::new(cart),
             drawing: false,
             line_log: true,
+            beam_jumps: true,
             avx2: None,
             units: Units::default(),
             canvas: None,

@@ -16,6 +16,12 @@ use crate::emulator::nes::timing::{DOTS_PER_LINE, POST_RENDER_LINE, PRE_RENDER_L
 const X_BITS: u16 = 0x041F;
 const Y_BITS: u16 = 0x7BE0;
 
+/// The dot at which the last of a line's own fetches ends, and the row's address goes down.
+const LAST_FETCH: u32 = 256;
+
+/// The dot at which the address goes back to the left, and the next line's sprites are fetched.
+const BACK_TO_LEFT: u32 = 257;
+
 /// A tile's row: two bit planes and the palette, as the pixels' bits 0, 1, and 2-3.
 #[derive(Clone, Copy, Default)]
 pub(super) struct TileRow {
@@ -146,6 +152,43 @@ impl Beam {
         if pixel & 3 == 0 { 0 } else { pixel as u8 }
     }
 
+    /// Shift registers and fetches as they are when a tile's fetches have just ended.
+    fn fetch_again(&mut self, memory: &VideoMemory) {
+        let last = left_of(self.v);
+        self.name = memory.name(0x2000 | last & 0x0FFF);
+        self.fetched = self.tile_row(memory, last);
+        self.fill(memory);
+    }
+
+    /// From the start of a plain line over whole tiles to the dot that is given, which is not behind `to`.
+    fn pass_tiles(&mut self, to: u32, memory: &VideoMemory) -> u32 {
+        let tiles = (to.min(LAST_FETCH) - 1) / 8;
+        if tiles == 0 {
+            self.fill(memory);
+        } else {
+            (0..tiles).for_each(|_| self.next_tile());
+            self.fetch_again(memory);
+        }
+        8 * tiles + 1
+    }
+
+    /// From `dot`, at most `BACK_TO_LEFT`, of a visible line to its end, in which nothing changes.
+    fn pass_rest(&mut self, dot: u32, memory: &VideoMemory) {
+        if !self.rendering() {
+            return;
+        }
+        // Tiles whose fetches end at or behind this dot.
+        let tiles = LAST_FETCH / 8 - dot.saturating_sub(1) / 8;
+        (0..tiles).for_each(|_| self.next_tile());
+        if dot <= LAST_FETCH {
+            self.next_row();
+        }
+        self.back_to_left();
+        self.v = right_of(right_of(self.v));
+        self.fetch_again(memory);
+        self.ahead_is_plain = true;
+    }
+
     /// Passes one dot of a visible or the pre-render line.
     fn pass_dot(&mut self, line: u32, dot: u32, memory: &VideoMemory) {
         if !self.rendering() {
@@ -166,8 +209,8 @@ impl Beam {
             }
         }
         match dot {
-            256 => self.next_row(),
-            257 => self.back_to_left(),
+            LAST_FETCH => self.next_row(),
+            BACK_TO_LEFT => self.back_to_left(),
             280..=304 if line == PRE_RENDER_LINE => self.v = self.v & !Y_BITS | self.t & Y_BITS,
             321 => self.ahead_is_plain = true,
             _ => {}
@@ -274,25 +317,36 @@ impl Ppu {
         }
     }
 
-    /// Passes dots of one line one by one.
+    /// Passes dots of one line one by one, or over whole tiles where nobody looks at pixels.
     fn pass_dots(&mut self, to: u64) {
         if self.units.are_for(self.line) {
             self.fill_units();
         }
-        if self.done == self.line_start && self.rendering() && self.beam.ahead_is_plain {
-            self.beam.fill(&self.memory);
+        let mut dot = (self.done - self.line_start) as u32;
+        let end = (to - self.line_start) as u32;
+        let jumps = self.beam_jumps && !self.drawing && self.line < POST_RENDER_LINE;
+        if dot == 0 && self.rendering() && self.beam.ahead_is_plain {
+            if jumps {
+                dot = self.beam.pass_tiles(end, &self.memory);
+            } else {
+                self.beam.fill(&self.memory);
+            }
         }
-        while self.done < to {
-            let dot = (self.done - self.line_start) as u32;
+        if jumps && end == DOTS_PER_LINE && dot <= BACK_TO_LEFT {
+            self.beam.pass_rest(dot, &self.memory);
+            self.pass_sprite_fetches();
+            dot = end;
+        }
+        for dot in dot..end {
             if self.drawing && self.line < POST_RENDER_LINE && matches!(dot, 1..=256) {
                 self.draw_dot(self.line, dot - 1, self.beam.background(dot - 1));
             }
             self.beam.pass_dot(self.line, dot, &self.memory);
-            if dot == 257 {
+            if dot == BACK_TO_LEFT {
                 self.pass_sprite_fetches();
             }
-            self.done += 1;
         }
+        self.done = to;
     }
 
     /// Dots 257-320: sprites of the next line.

@@ -80,8 +80,9 @@ fn cart_of(video: &Video, prg: Vec<u8>) -> Arc<Cartridge> {
     cartridge(prg)
 }
 
-fn console(cart: &Arc<Cartridge>, line_log: bool) -> Fast {
-    let options = EngineOptions { line_log, ..EngineOptions::default() };
+/// A console with all tricks of drawing, or with none.
+fn console(cart: &Arc<Cartridge>, quick: bool) -> Fast {
+    let options = EngineOptions { line_log: quick, beam_jumps: quick, simd: quick, ..EngineOptions::default() };
     Fast::new(Arc::clone(cart), &options).expect("NROM is supported")
 }
 
@@ -121,14 +122,14 @@ fn shown(fast: &Fast, canvas: &Canvas) -> Frame {
     frame
 }
 
-/// Runs frames in three ways: drawn by the beam, drawn from notes at their end, and only shown from notes.
+/// Runs frames in four ways: drawn by the beam, drawn from notes at their end, only shown from notes, and unseen.
 fn compare(cart: &Arc<Cartridge>, video: &Video, count: u8) -> Result<(), TestCaseError> {
     let mut plain = console(cart, false);
     plain.run_frame([Buttons::NONE; 2], Draw::Skip);
     let state = placed(plain.export(), video);
-    let (mut noted, mut lent) = (console(cart, true), console(cart, true));
+    let (mut noted, mut lent, mut unseen) = (console(cart, true), console(cart, true), console(cart, true));
     let mut canvas = None;
-    for fast in [&mut plain, &mut noted, &mut lent] {
+    for fast in [&mut plain, &mut noted, &mut lent, &mut unseen] {
         fast.import(&state).expect("the state came from this cartridge");
     }
     for frame in 0..count {
@@ -136,10 +137,13 @@ fn compare(cart: &Arc<Cartridge>, video: &Video, count: u8) -> Result<(), TestCa
         plain.run_frame(pads, Draw::Picture);
         noted.run_frame(pads, Draw::Picture);
         lent.run_frame_on(pads, &mut canvas);
+        unseen.run_frame(pads, Draw::Skip);
         prop_assert_eq!(first_line(plain.frame(), noted.frame()), None, "drawn at the end, frame {}", frame);
         let shown = shown(&lent, canvas.as_deref().expect("the frame ran on it"));
         prop_assert_eq!(first_line(plain.frame(), &shown), None, "shown, frame {}", frame);
-        prop_assert_eq!(plain.export().first_difference(&lent.export()), None, "frame {}", frame);
+        for fast in [&noted, &lent, &unseen] {
+            prop_assert_eq!(plain.export().first_difference(&fast.export()), None, "frame {}", frame);
+        }
     }
     Ok(())
 }

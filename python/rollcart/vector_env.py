@@ -46,8 +46,8 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
             count.
         engine: "fast".
         engine_options: A dict: `ram_fill` (0xFF), and switches (True): `idle_skip`, `line_log`,
-            `beam_jumps`, `direct_bins`, `simd`; `jit` (False), and what docs/engine.md says of the translator: `jit_links`
-            and `jit_dead_flags` (True), `layout_seed` (0).
+            `beam_jumps`, `direct_bins`, `simd`; `jit` (False), and what docs/engine.md says of the
+            translator: `jit_links` and `jit_dead_flags` (True), `layout_seed` (0).
         frame_skip: Frames a step.
         frame_stack: Observations in an image, newest last; an episode's first observation fills all places.
         maxpool: Observe the pixelwise maximum of the last two frames.

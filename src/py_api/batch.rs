@@ -300,6 +300,7 @@ impl Batch {
             ("steps", profile.work.steps),
             ("frames", profile.work.frames),
             ("frames_redrawn", profile.work.redrawn),
+            ("lines_drawn_at_once", profile.work.lines_drawn_at_once),
             ("episodes", profile.work.episodes),
             ("resets", profile.work.resets),
         ] {

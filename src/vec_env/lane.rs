@@ -78,6 +78,8 @@ pub struct Work {
     pub resets: u64,
     /// Frames that were run again to draw the end of an episode.
     pub redrawn: u64,
+    /// Lines of observed frames that had to be drawn while the frame ran.
+    pub lines_drawn_at_once: u64,
     pub emulating: Duration,
     pub observing: Duration,
 }
@@ -90,6 +92,7 @@ impl std::iter::Sum for Work {
             episodes: a.episodes + b.episodes,
             resets: a.resets + b.resets,
             redrawn: a.redrawn + b.redrawn,
+            lines_drawn_at_once: a.lines_drawn_at_once + b.lines_drawn_at_once,
             emulating: a.emulating + b.emulating,
             observing: a.observing + b.observing,
         })
@@ -255,6 +258,8 @@ impl Lane {
     fn run_frame(&mut self, pads: Pads, seen: bool, scratch: &mut Scratch) {
         if seen {
             self.engine.run_frame_on(pads, &mut scratch.canvas);
+            let at_once = scratch.canvas.as_ref().map_or(0, |canvas| canvas.lines_drawn_at_once());
+            self.work.lines_drawn_at_once += at_once as u64;
         } else {
             self.engine.run_frame(pads, Draw::Skip);
         }

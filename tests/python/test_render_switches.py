@@ -51,6 +51,17 @@ def environments(shape: dict[str, Any], **game: Any) -> list[rollcart.NesVectorE
     return [rollcart.NesVectorEnv(num_envs=1, engine_options=switches, **options) for switches in switched]
 
 
+def test_lines_that_are_drawn_at_once_are_counted() -> None:
+    plain, *_, quick = environments({})
+    for env in (plain, quick):
+        env.reset(seed=0)
+        for _ in range(10):
+            env.step(np.array([BITS["RIGHT"]]))
+    # Every line of the reset's frame and of ten; the status bar's end alone.
+    assert plain.profile()["lines_drawn_at_once"] == 11 * 240
+    assert 11 <= quick.profile()["lines_drawn_at_once"] <= 11 * 4
+
+
 def play(envs: list[rollcart.NesVectorEnv], buttons: list[int]) -> None:
     plain, *others = envs
     expected, _ = plain.reset(seed=0)

@@ -30,11 +30,13 @@ pub struct Canvas {
     pub(super) lines: [Line; FRAME_HEIGHT],
     /// Some line before this one may be only noted.
     noted_before: usize,
+    /// Lines that are only noted.
+    noted: usize,
 }
 
 impl Default for Canvas {
     fn default() -> Self {
-        Self { frame: Frame::blank(), lines: [Line::Drawn; FRAME_HEIGHT], noted_before: 0 }
+        Self { frame: Frame::blank(), lines: [Line::Drawn; FRAME_HEIGHT], noted_before: 0, noted: 0 }
     }
 }
 
@@ -43,6 +45,7 @@ impl Canvas {
     pub(in super::super) fn begin(&mut self, whole: bool) {
         self.lines = [Line::Drawn; FRAME_HEIGHT];
         self.noted_before = 0;
+        self.noted = 0;
         if !whole {
             self.frame.pixels.fill(0);
             self.frame.emphasis = [0; FRAME_HEIGHT];
@@ -52,6 +55,12 @@ impl Canvas {
     pub(in super::super) fn note(&mut self, line: usize, note: Note) {
         self.lines[line] = Line::Noted(note);
         self.noted_before = line + 1;
+        self.noted += 1;
+    }
+
+    /// Lines that had to be drawn while the frame ran, of 240.
+    pub fn lines_drawn_at_once(&self) -> usize {
+        FRAME_HEIGHT - self.noted
     }
 
     /// The lines that are drawn.
@@ -64,11 +73,12 @@ impl Canvas {
         &mut self.frame.pixels[line * FRAME_WIDTH..][..FRAME_WIDTH]
     }
 
-    /// Draws the lines that are only noted. Gives their number.
-    pub(in super::super) fn draw_noted(&mut self, memories: Memories) -> usize {
+    /// Draws the lines that are only noted.
+    pub(in super::super) fn draw_noted(&mut self, memories: Memories) {
+        self.noted = 0;
         let end = std::mem::take(&mut self.noted_before);
         let mut strip = Strip::default();
-        let (mut line, mut drawn) = (0, 0);
+        let mut line = 0;
         while line < end {
             if self.lines[line] == Line::Drawn {
                 line += 1;
@@ -82,8 +92,6 @@ impl Canvas {
                 self.lines[line + at] = Line::Drawn;
             }
             line += strip.lines();
-            drawn += strip.lines();
         }
-        drawn
     }
 }

@@ -164,7 +164,6 @@ def test_what_is_typed_against_the_state_has_an_exit_code_of_its_own(desk: Desk)
         ("accept", base, cand, "--workload", "fake", "--policy", "anytime", "--state-dir", "."),
     ):
         assert desk.run(*words).code in ((23,) if "--state-dir" not in words else (2,)), words
-    assert desk.run("round", "open", "--target", "1.05").code == 23
     assert desk.run("round", "abandon", "--reason", "end").code == 0
     assert desk.run("calibrate", "HEAD").code == 0
     too_low = desk.run("round", "open", "--target", "1.05")

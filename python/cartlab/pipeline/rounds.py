@@ -175,7 +175,7 @@ def after(ledger: Ledger, plan: Plan, voice: Voice) -> str | None:
     if ready is not None and ready.attempt == plan.attempt_id:
         voice.say(f"the estimate {ready.estimate:.4f} reaches the target {found.target:.2f}: confirm it")
         return f"{SCRIPT} round confirm {ready.commit[:12]}"
-    return f"{SCRIPT} next" if settled is not None else None
+    return f"{SCRIPT} next"
 
 
 def active(ledger: Ledger) -> Round | None:

@@ -35,7 +35,6 @@ def session_report(events: Sequence[Event], facts: SessionFacts, proposals: Sequ
     since = found.opened_seq if found is not None else 0
     ours = [a for a in attempts.values() if a.started_seq > since and a.plan.recorded]
     last = next((a for a in reversed(ours) if a.finished is not None), None)
-    best = None if found is None else found.best
     artefacts = [a.finished["artifact"] for a in ours if a.finished and a.finished.get("artifact")]
     return {
         "branch": facts.branch,
@@ -70,9 +69,18 @@ def session_report(events: Sequence[Event], facts: SessionFacts, proposals: Sequ
         "round_baseline": found.baseline_commit if found else None,
         "next_baseline": found.completed["commit"] if found and found.completed else None,
         "round_target": found.target if found else None,
-        "cumulative_ratio": None if best is None else {"estimate": best.estimate, "lcb": best.lcb},
+        "cumulative_ratio": cumulative(found),
         "next_experiment": proposals[0].to_json() if proposals else None,
     }
+
+
+def cumulative(found: Round | None) -> Json | None:
+    """How far the round came: what its confirm run says once it is complete, before that the best kept."""
+    done = found.completed if found else None
+    if done:
+        return {"estimate": done["estimate"], "lcb": done["lcb"]}
+    best = found.best if found else None
+    return None if best is None else {"estimate": best.estimate, "lcb": best.lcb}
 
 
 def rejects(found: Round | None) -> list[Json]:

@@ -107,8 +107,10 @@ def test_a_whole_round_from_open_to_complete(ledger: Ledger) -> None:
     assert open_one(ledger).state == "open"
     record(ledger, a_plan("s1", "screen", **WHY), spread(0.12, 6))
     assert now(ledger).state == "candidates"
-    record(ledger, a_plan("st1", "accept-stack", **WHY), spread(0.12, 48))
+    record(ledger, a_plan("st1", "accept-stack", **WHY), spread(0.13, 48))
     found = now(ledger)
+    told = rounds.session.cumulative(found)
+    assert told is not None and told["estimate"] == found.kept[0].estimate
     assert (found.state, found.kept[0].status, found.kept[0].attempt) == ("stacked", "keep_stack", "st1")
     ready = rounds.confirm_candidate(found)
     assert ready is not None
@@ -120,6 +122,10 @@ def test_a_whole_round_from_open_to_complete(ledger: Ledger) -> None:
     assert done["body"]["action"] == "complete"
     found = now(ledger)
     assert (found.state, found.active) == ("complete", False)
+    # What was proven is what the confirm run says, not the best of what was looked at before.
+    told = rounds.session.cumulative(found)
+    assert told == {"estimate": made.evidence.hl, "lcb": made.evidence.lcb}
+    assert told["estimate"] != found.kept[0].estimate
     text = rounds.lesson(found)
     assert "ten percent" in text
     assert "fewer loads" in text

@@ -35,6 +35,14 @@ const HARMLESS: [bool; 256] = {
     table
 };
 
+/// Is the instruction at `at` of a kind that a waiting loop may have? Registers between $2000 and $5FFF do things when
+/// they are read.
+#[inline(always)]
+fn harmless(rom: impl Fn(u16) -> u8, at: u16) -> bool {
+    let code = usize::from(rom(at));
+    HARMLESS[code] && !(OPCODES[code].mode == Mode::Abs && matches!(rom(at.wrapping_add(2)), 0x20..0x60))
+}
+
 /// Cycles of a turn, if the loop from `to` to the branch that ends before `end` only waits. `rom` reads PRG-ROM.
 pub(in super::super) fn waiting_period(rom: impl Fn(u16) -> u8, to: u16, end: u16) -> Option<u64> {
     let branch = end.wrapping_sub(2);
@@ -44,13 +52,10 @@ pub(in super::super) fn waiting_period(rom: impl Fn(u16) -> u8, to: u16, end: u1
     let mut at = to;
     let mut cycles = if (end ^ to) & 0xFF00 == 0 { 3 } else { 4 };
     while at < branch {
-        let code = usize::from(rom(at));
-        let row = OPCODES[code];
-        // Registers between $2000 and $5FFF do things when they are read.
-        let register = row.mode == Mode::Abs && matches!(rom(at + 2), 0x20..0x60);
-        if !HARMLESS[code] || register {
+        if !harmless(&rom, at) {
             return None;
         }
+        let row = OPCODES[usize::from(rom(at))];
         cycles += u64::from(row.cycles);
         at += u16::from(row.mode.bytes());
     }
@@ -67,7 +72,8 @@ impl<const EXACT: bool> Core<'_, EXACT> {
     /// A branch back to `to` has just been taken; `end` is the address behind it.
     #[inline(always)]
     pub(super) fn pass_branch_turns(&mut self, to: u16, end: u16, distance: i8) {
-        if (-LONGEST..=-4).contains(&distance) && to >= 0x8000 && HARMLESS[usize::from(self.rom(to))] {
+        // A loop that polls $2002 comes by here at every turn: its first instruction tells it apart.
+        if (-LONGEST..=-4).contains(&distance) && to >= 0x8000 && harmless(|at| self.rom(at), to) {
             if let Some(period) = waiting_period(|at| self.rom(at), to, end) {
                 // An interrupt within the turn may have changed what the next one will read.
                 if self.turn_began == (to, self.cycles - period) {

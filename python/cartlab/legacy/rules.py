@@ -242,15 +242,11 @@ def verdict_of(
     tier: str, at: Look, load_fine: bool, load_ignored: bool = False, limit_reached: bool = False
 ) -> Verdict:
     """The same as a verdict, marked as legacy."""
-    row = STATUSES[status_of(tier, at, load_fine, load_ignored, limit_reached)]
-    failed = [name for name, held in at.gates.items() if not held]
-    reasons = (
+    seen = (
         f"{at.decision}: median ratio {at.estimate:.4f}, bootstrap {at.low:.4f} to {at.high:.4f}, "
-        f"{at.faster} of {at.pairs} pairs faster",
-        f"gates failed: {', '.join(failed)}" if failed else "all stability gates held",
-        "legacy policy: for comparison only, proves nothing in a round",
+        f"{at.faster} of {at.pairs} pairs faster"
     )
-    return Verdict(row.name, row.decision, row.exit_code, reasons, None, at.stops, (MARK,))
+    return _marked(status_of(tier, at, load_fine, load_ignored, limit_reached), at, seen)
 
 
 def cells_of(at: Look, load_fine: bool, load_ignored: bool) -> dict[str, object]:
@@ -271,11 +267,19 @@ def single_verdict_of(at: SingleLook) -> Verdict:
     """A calibration's end as a verdict. The predecessor gave it no status of its own: anything else is
     inconclusive.
     """
-    row = STATUSES["inconclusive"]
+    seen = (
+        f"median of {at.invocations} invocations {at.estimate:.1f} a second, bootstrap {at.low:.1f} to "
+        f"{at.high:.1f}"
+    )
+    return _marked("inconclusive", at, seen)
+
+
+def _marked(status: str, at: Look | SingleLook, seen: str) -> Verdict:
+    """A verdict that says what was seen, which gates failed, and that it proves nothing."""
+    row = STATUSES[status]
     failed = [name for name, held in at.gates.items() if not held]
     reasons = (
-        f"median of {at.invocations} invocations {at.estimate:.1f} a second, bootstrap {at.low:.1f} to "
-        f"{at.high:.1f}",
+        seen,
         f"gates failed: {', '.join(failed)}" if failed else "all stability gates held",
         "legacy policy: for comparison only, proves nothing in a round",
     )

@@ -1,6 +1,6 @@
 """What this package raises about its input. All are ValueError; messages say what was expected and found."""
 
-__all__ = ["ConfigError", "RomError", "StateError", "UnsupportedBoard"]
+__all__ = ["ConfigError", "MovieDiverged", "MovieError", "RomError", "StateError", "UnsupportedBoard"]
 
 
 class RomError(ValueError):
@@ -17,3 +17,18 @@ class StateError(ValueError):
 
 class ConfigError(ValueError):
     """An argument or option is not one of those allowed."""
+
+
+class MovieError(ValueError):
+    """The file is not a movie, or damaged."""
+
+
+class MovieDiverged(MovieError):
+    """A replay came to something else than was recorded: in frame number `frame`, the first being 1."""
+
+    def __init__(self, frame: int, what: str) -> None:
+        super().__init__(
+            f"the movie diverges in frame {frame}: {what}. ROM and start are the movie's own, so either the "
+            "file was changed after it was recorded, or this build plays otherwise than the recording one"
+        )
+        self.frame = frame

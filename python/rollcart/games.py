@@ -22,7 +22,7 @@ from rollcart.errors import ConfigError, RomError, StateError
 BUNDLED = "CartRunner-Nes-v0"
 DATA_PATH = "RETRO_DATA_PATH"
 POWER_ON = "NONE"
-_CATEGORIES = ("stable", "contrib", "experimental", "")
+CATEGORIES = ("stable", "contrib", "experimental", "")
 _HEADER = 16
 
 
@@ -89,7 +89,7 @@ def folders(game: str) -> tuple[Path, ...]:
     """The folders of a game, in the order of search."""
     if not isinstance(game, str) or not game or Path(game).name != game:
         raise ConfigError(f"game: expected the name of a game such as {BUNDLED}, found {game!r}")
-    candidates = (root / category / game for root in roots() for category in _CATEGORIES)
+    candidates = (root / category / game for root in roots() for category in CATEGORIES)
     return tuple(path for path in candidates if path.is_dir())
 
 

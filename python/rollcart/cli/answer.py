@@ -1,0 +1,51 @@
+"""What a subcommand gives back, and which exit code an error has."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, field
+from typing import Any
+
+DONE, NO, USAGE, INPUT, MISSING, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was found, as JSON's values, and the exit code: DONE, or NO where nothing was."""
+
+    document: dict[str, Any] = field(default_factory=dict)
+    exit_code: int = DONE
+
+
+class CommandError(Exception):
+    """Ends a command with a text (what was expected, what was found, what to try) and an exit code."""
+
+    def __init__(self, text: str, exit_code: int = INPUT) -> None:
+        super().__init__(text)
+        self.exit_code = exit_code
+
+
+def exit_code_of(error: Exception) -> int:
+    """INPUT for what the library refuses and unreadable files, INTERNAL for what nobody foresaw."""
+    if isinstance(error, CommandError):
+        return error.exit_code
+    from rollcart import errors
+
+    refused = tuple(getattr(errors, name) for name in errors.__all__)
+    return INPUT if isinstance(error, (*refused, OSError)) else INTERNAL
+
+
+def needs(module: str, extra: str) -> Any:
+    """Imports a module of an extra, or says what to install.
+
+    Raises:
+        CommandError: With exit code MISSING, where it is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] != module.split(".")[0]:
+            raise
+        raise CommandError(
+            f"this needs {module}, which is not installed; try: pip install 'rollcart[{extra}]'", MISSING
+        ) from None

@@ -10,7 +10,7 @@ export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 NEXTEST := $(shell command -v cargo-nextest)
 RUST_TEST := $(if $(NEXTEST),cargo nextest run --no-tests=pass,cargo test --no-fail-fast)
 
-.PHONY: help setup build demo test test-rust test-python ci bench benchmark soak mutants lint format game game-check clean
+.PHONY: help setup build demo test test-rust test-python test-sb3 ci bench benchmark soak mutants lint format game game-check clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -40,6 +40,15 @@ test-rust: .venv/.stamp
 
 test-python: setup
 	$(PY) -m pytest tests/python
+
+# Each library with its own environment: they are large and want different versions of the same things.
+.venv-sb3/.stamp: .venv-%/.stamp: pyproject.toml
+	python3 -m venv .venv-$*
+	.venv-$*/bin/python -m pip install -q -e '.[$*,test]'
+	touch $@
+
+test-sb3: build .venv-sb3/.stamp ## The adapter against the real Stable-Baselines3 (opt-in: installs torch)
+	.venv-sb3/bin/python -m pytest tests/adapters/test_sb3.py
 
 lint: .venv/.stamp ## Formatting, clippy, ruff, types, the import rules; warnings are errors
 	cargo fmt --check
@@ -79,5 +88,5 @@ game-check: ## Rebuild it elsewhere and compare with the committed ROM byte for 
 	@python3 games/cart_runner/build.py --check
 
 clean: ## Remove everything that was built or installed here
-	rm -rf target dist .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf target dist .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find python scripts tests -name __pycache__ -prune -exec rm -rf {} +

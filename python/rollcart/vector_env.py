@@ -152,7 +152,9 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         self.single_action_space = spaces.action_space(batch)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._action_shape = self.action_space.shape or ()
-        self._buffers = Observations(self.num_envs, batch.image_shape, batch.ram_bytes, copy=bool(copy))
+        self.frame_stack = int(frame_stack)
+        self.copy = bool(copy)
+        self._buffers = Observations(self.num_envs, batch.image_shape, batch.ram_bytes, copy=self.copy)
         self._dict = obs == "dict"
         self._seeded = np.zeros(self.num_envs, np.bool_)
         self._all_lanes = np.ones(self.num_envs, np.bool_)

@@ -16,6 +16,7 @@ from cartlab.outcome import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from cartlab.ledger import Event
     from cartlab.round import Action
@@ -105,7 +106,7 @@ def proposals(context: Context) -> list[Action]:
     if found is not None and found.active and found.state != "paused":
         config = lab.load_config(repo)
         contract = lab.protected(lab.changed(repo, found.baseline_commit, head.commit), config.contract, ())
-    newest = calibration_of(ledger.attempts(), lab.host_class(), lab.toolchain(repo))
+    newest = calibration_of(ledger.attempts(), lab.host_class(), lab.toolchain(repo, _memory(context)))
     calibrated = newest.finished_at if newest else None
     facts = NextFacts(
         utc_now(),
@@ -141,9 +142,13 @@ def measured_here(context: Context) -> Callable[[dict[str, Any]], bool]:
         if calibration.get("host_class") not in (None, host_class()):
             return False
         made_by = calibration.get("toolchain")
-        return made_by is None or made_by == toolchain_id(context.repo)
+        return made_by is None or made_by == toolchain_id(context.repo, _memory(context))
 
     return same
+
+
+def _memory(context: Context) -> Path:
+    return context.root.path / "tmp" / "toolchain.json"
 
 
 def advice(seen: Glance | None, here: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:

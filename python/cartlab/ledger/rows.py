@@ -8,7 +8,6 @@ not to be recorded.
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -73,6 +72,9 @@ def speeds(blocks: Iterable[Block], workload: Workload, side: str = "cand") -> l
 
 def row_of(attempt: Attempt, attempts: Mapping[str, Attempt]) -> Json:
     """The row of a finished attempt; column name -> value, None where there is none."""
+    # Read late: it is most of what importing the ledger costs, and `next` needs none of it.
+    import statistics
+
     plan, done, body = attempt.plan, attempt.finished or {}, attempt.decision or {}
     found: Mapping[str, Any] = body.get("evidence") or {}
     sample = sample_of(attempt, attempts)

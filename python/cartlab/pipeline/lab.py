@@ -36,7 +36,7 @@ def none_missing(_repo: Path, _commits: list[str]) -> list[str]:
     return []
 
 
-def no_toolchain(_repo: Path) -> str | None:
+def no_toolchain(_repo: Path, _memory: Path | None = None) -> str | None:
     """For tests: nothing compiles."""
     return None
 
@@ -75,7 +75,7 @@ class Lab:
     lease: Callable[..., AbstractContextManager[Any]] = no_lease
     instructions: Callable[[Plan, Build, Build, Path], Any] = no_count
     missing: Callable[[Path, list[str]], list[str]] = none_missing
-    toolchain: Callable[[Path], str | None] = no_toolchain
+    toolchain: Callable[..., str | None] = no_toolchain
     draw: Callable[[], str] = fresh_draw
     clock: Callable[[], float] = time.monotonic
     cpus: Callable[[], int] = lambda: os.cpu_count() or 1
@@ -84,9 +84,10 @@ class Lab:
 
     @classmethod
     def real(cls) -> Lab:
-        """The world itself."""
-        from cartlab import checks, config, host, lease, measure, sources
-        from cartlab.pipeline.inputs import workload_of
+        """The world itself. What only a run needs is imported when it is first called: `next` asks this lab
+        too, and is to answer at once.
+        """
+        from cartlab import config, host, sources
 
         return cls(
             load_config=config.load,
@@ -99,29 +100,79 @@ class Lab:
             build=sources.build,
             check_build=sources.check,
             build_log=sources.log_of,
-            verify_equal=lambda plan, base, cand, repo: measure.verify_equal(plan, base, cand, repo=repo),
-            run_block=lambda plan, index, coin, base, cand, repo: measure.run_block(
-                plan, index, coin, base, cand, repo=repo
-            ),
-            workload=lambda loaded, repo, runner: workload_of(loaded, repo, runner, os.environ),
+            verify_equal=_verify_equal,
+            run_block=_run_block,
+            workload=_workload,
             statements=statements,
             changed=sources.changed,
-            surfaces=checks.choose,
-            run_checks=checks.run,
+            surfaces=_surfaces,
+            run_checks=_run_checks,
             is_ancestor=sources.is_ancestor,
             strangers=sources.strangers,
             missing=sources.missing,
             protected=sources.protected_changes,
-            harness_hash=measure.harness_hash,
+            harness_hash=_harness_hash,
             host_class=host.host_class,
-            coin=measure.draw_coin,
+            coin=_coin,
             attempt_id=new_attempt_id,
-            lease=lease.hold,
+            lease=_lease,
             toolchain=sources.toolchain_id,
-            instructions=lambda plan, base, cand, repo: measure.count_instructions(
-                plan, base, cand, repo=repo
-            ),
+            instructions=_instructions,
         )
+
+
+def _verify_equal(plan: Plan, base: Build, cand: Build, repo: Path) -> Any:
+    from cartlab import measure
+
+    return measure.verify_equal(plan, base, cand, repo=repo)
+
+
+def _run_block(plan: Plan, index: int, coin: int, base: Build, cand: Build, repo: Path) -> Block:
+    from cartlab import measure
+
+    return measure.run_block(plan, index, coin, base, cand, repo=repo)
+
+
+def _instructions(plan: Plan, base: Build, cand: Build, repo: Path) -> Any:
+    from cartlab import measure
+
+    return measure.count_instructions(plan, base, cand, repo=repo)
+
+
+def _harness_hash(repo: Path, workload: Workload) -> str:
+    from cartlab import measure
+
+    return measure.harness_hash(repo, workload)
+
+
+def _coin() -> int:
+    from cartlab import measure
+
+    return measure.draw_coin()
+
+
+def _workload(loaded: Any, repo: Path, runner: Runner) -> tuple[Workload, str]:
+    from cartlab.pipeline.inputs import workload_of
+
+    return workload_of(loaded, repo, runner, os.environ)
+
+
+def _surfaces(*args: Any, **options: Any) -> Any:
+    from cartlab import checks
+
+    return checks.choose(*args, **options)
+
+
+def _run_checks(*args: Any, **options: Any) -> Any:
+    from cartlab import checks
+
+    return checks.run(*args, **options)
+
+
+def _lease(wait_s: float | None, progress: Callable[[str], None]) -> AbstractContextManager[Any]:
+    from cartlab import lease
+
+    return lease.hold(wait_s, progress)
 
 
 def new_attempt_id(command: str, cand: Ref) -> str:

@@ -16,7 +16,6 @@ import os
 import posixpath
 import shutil
 import subprocess
-import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,6 +140,9 @@ def _extract(repo: Path, tree: str, entries: dict[str, Entry], folder: Path) -> 
     """Write what the archive holds of the listed files; anything missing or altered is put right by the
     caller.
     """
+    # Read late: it brings three compressors with it, and only a build unpacks anything.
+    import tarfile
+
     with _archive(repo, tree) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
         for member in archive:
             entry = entries.get(member.name)

@@ -34,20 +34,20 @@ def command(repo: Path, arguments: Sequence[str]) -> list[str]:
 
 
 def ask(
-    repo: Path, *arguments: str, extra: Mapping[str, str] | None = None
+    repo: Path, *arguments: str, extra: Mapping[str, str] | None = None, given: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run git and return what it said, whatever its exit code."""
+    """Run git and return what it said, whatever its exit code. given: what it reads from its input."""
     try:
         return subprocess.run(
-            command(repo, arguments), env=environment(extra), stdin=subprocess.DEVNULL, capture_output=True
+            command(repo, arguments), env=environment(extra), input=given, capture_output=True
         )
     except FileNotFoundError:
         raise BadInput("git must be installed; found no `git` on PATH", "install git") from None
 
 
-def tell(repo: Path, *arguments: str, extra: Mapping[str, str] | None = None) -> bytes:
+def tell(repo: Path, *arguments: str, extra: Mapping[str, str] | None = None, given: bytes = b"") -> bytes:
     """The same, where failing is our mistake or a broken repository: BadInput with git's own words."""
-    done = ask(repo, *arguments, extra=extra)
+    done = ask(repo, *arguments, extra=extra, given=given)
     if done.returncode != 0:
         words = done.stderr.decode(errors="replace").strip().splitlines()
         raise BadInput(

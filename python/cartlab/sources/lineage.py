@@ -47,4 +47,8 @@ def own_changes(repo: Path, commit: str) -> list[str]:
 
 def missing(repo: Path, commits: Sequence[str]) -> list[str]:
     """Those of these commits that the repository has no longer, with all that they need to be read."""
-    return [c for c in commits if git.ask(repo, "cat-file", "-e", f"{c}^{{tree}}").returncode != 0]
+    if not commits:
+        return []
+    asked = "".join(f"{commit}^{{tree}}\n" for commit in commits).encode()
+    told = git.tell(repo, "cat-file", "--batch-check", given=asked).splitlines()
+    return [commit for commit, line in zip(commits, told, strict=True) if line.split()[1:2] != [b"tree"]]

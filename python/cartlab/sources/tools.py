@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from cartlab.model import digest_of
+from cartlab.sources import toolfiles
 
 _TOOLS = (("rustc", "-vV"), ("cargo", "-V"), ("cc", "--version"), ("ld", "--version"))
 # Variables of the caller that change what a compiler makes: part of the key, handed to the build.
@@ -57,7 +58,7 @@ def toolchain(folder: Path) -> Mapping[str, str]:
     left out.
     """
     found = {"python": f"{platform.python_implementation()} {platform.python_version()}"}
-    # All at once: `next` asks too, and is to answer at once.
+    # All at once: `next` may ask too, and is to answer at once.
     asked = {}
     for name, flag in _TOOLS:
         with contextlib.suppress(OSError):
@@ -81,9 +82,15 @@ def toolchain(folder: Path) -> Mapping[str, str]:
     return found
 
 
-def toolchain_id(folder: Path) -> str:
-    """Digest of `toolchain`: calibrations and builds of another compiler do not count."""
-    return digest_of(dict(toolchain(folder)))
+def toolchain_id(folder: Path, memory: Path | None = None) -> str:
+    """Digest of `toolchain`: calibrations and builds of another compiler do not count.
+
+    memory: a file that may hold the answer (toolfiles): for who only looks.
+    """
+    if memory is None:
+        return digest_of(dict(toolchain(folder)))
+    seen = toolfiles.fingerprint(folder, [name for name, _ in _TOOLS])
+    return toolfiles.remembered(memory, seen, lambda: toolchain_id(folder))
 
 
 def flags() -> dict[str, str]:

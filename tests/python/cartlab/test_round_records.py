@@ -77,7 +77,7 @@ def test_a_calibration_counts_for_its_host_its_toolchain_and_a_week(
 
     assert first() == "diagnose"
     real = desk.lab
-    for name, other in (("toolchain", lambda repo: "t" * 64), ("host_class", lambda: "another host")):
+    for name, other in (("toolchain", lambda *_: "t" * 64), ("host_class", lambda: "another host")):
         desk.lab = replace(real, **{name: other})
         assert first() == "calibrate", name
     assert desk.run("round", "abandon", "--reason", "over").code == 0
@@ -85,7 +85,7 @@ def test_a_calibration_counts_for_its_host_its_toolchain_and_a_week(
     assert refused.code == 23 and "this host and toolchain" in refused.err
     desk.lab = real
     assert first() == "diagnose"
-    monkeypatch.setattr("cartlab.sources.toolchain_id", lambda folder: "t" * 64)
+    monkeypatch.setattr("cartlab.sources.toolchain_id", lambda *_: "t" * 64)
     line = desk.run("next")
     assert line.report["next"].endswith("calibrate HEAD") and "toolchain" in line.out
     monkeypatch.undo()

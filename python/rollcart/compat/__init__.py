@@ -1,0 +1,1 @@
+"""The interfaces of older packages, on today's Gymnasium and NumPy."""

@@ -4,7 +4,7 @@
 //! config   options, checked           actions   numbers -> buttons        observe   picture -> observation
 //! lane     one console's episodes     batch     all lanes on threads      snapshot  a lane as bytes
 //! rng      a lane's random numbers    starts    where episodes begin          infos     what steps tell
-//! threads  how many, and their pool
+//! threads  how many, and their pool    log       what was pressed in a lane
 //! ```
 //!
 //! A lane depends on its seed, its start state and its actions alone: never on other lanes, their number, or threads.
@@ -15,6 +15,7 @@ mod batch;
 mod config;
 mod infos;
 mod lane;
+mod log;
 mod observe;
 mod rng;
 mod snapshot;
@@ -26,6 +27,7 @@ pub use batch::{Batch, BatchError, Buffers, MakeError, Profile};
 pub use config::{Autoreset, Config, ConfigError, Observed};
 pub use infos::Infos;
 pub use lane::{Outcome, Tally, Work};
+pub use log::Inputs;
 pub use observe::{WINDOW_HEIGHT, WINDOW_WIDTH};
 pub use snapshot::{SnapshotError, start_name};
 pub use starts::{Start, StartError};

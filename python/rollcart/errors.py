@@ -1,6 +1,16 @@
-"""What this package raises about its input. All are ValueError; messages say what was expected and found."""
+"""What this package raises about its input. All but NotInstalled are ValueError; messages say what was
+expected and found.
+"""
 
-__all__ = ["ConfigError", "MovieDiverged", "MovieError", "RomError", "StateError", "UnsupportedBoard"]
+__all__ = [
+    "ConfigError",
+    "MovieDiverged",
+    "MovieError",
+    "NotInstalled",
+    "RomError",
+    "StateError",
+    "UnsupportedBoard",
+]
 
 
 class RomError(ValueError):
@@ -32,3 +42,7 @@ class MovieDiverged(MovieError):
             "file was changed after it was recorded, or this build plays otherwise than the recording one"
         )
         self.frame = frame
+
+
+class NotInstalled(ImportError):
+    """Something is asked for that needs a library of an extra."""

@@ -20,8 +20,8 @@ import json
 import os
 import textwrap
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -141,20 +141,21 @@ class Movie:
 
 
 class Recorder:
-    """Writes down what a console is made to do: call `frame` after each of its frames.
+    """Writes down what a console is made to do: call `frame` after each of its frames."""
 
-    The movie begins at the console's present state, or, where `start` is given, there: None for power-on, or
-    bytes that were just loaded.
-    """
-
-    def __init__(self, console: Console, game: games.Game, start_name: str, start: bytes | None) -> None:
+    def __init__(self, console: Console, movie: Movie) -> None:
         self._console = console
-        self.movie = Movie(game.name, games.payload_sha1(game.rom), start_name, start)
+        self.movie = movie
+
+    @classmethod
+    def at_start(cls, console: Console, game: games.Game, start_name: str, start: bytes | None) -> Recorder:
+        """A movie that begins at power-on (`start` None) or in a state whose bytes were just loaded."""
+        return cls(console, Movie(game.name, games.payload_sha1(game.rom), start_name, start))
 
     @classmethod
     def here(cls, console: Console, game: games.Game) -> Recorder:
         """A movie that begins at the console's present state."""
-        return cls(console, game, f"frame {console.frame_count}", console.save())
+        return cls.at_start(console, game, f"frame {console.frame_count}", console.save())
 
     def frame(self, pads: Pads) -> None:
         """Takes in the frame that was just run, drawn, with these buttons."""
@@ -173,10 +174,11 @@ class Recorder:
         movie.digests = {frame: text for frame, text in movie.digests.items() if frame <= frames}
 
     def finish(self) -> Movie:
-        """The movie; the console has to be where its last frame left it, picture and all."""
-        if self.movie.frames:
-            self.movie.digests[self.movie.frames] = digest(self._console)
-        return self.movie
+        """The movie so far; the console has to be where its last frame left it, picture and all."""
+        movie = self.movie
+        if movie.frames and movie.frames not in movie.digests:
+            movie.digests[movie.frames] = digest(self._console)
+        return movie
 
 
 def digest(console: Console) -> str:
@@ -240,6 +242,30 @@ def replay(movie: Movie, rom: bytes, *, check: bool = True) -> Iterator[Console]
                     )
                 compared = frame
         yield console
+
+
+def with_checks(
+    movie: Movie, rom: bytes, *, frames: int | None = None, progress: Callable[[int], object] = int
+) -> Movie:
+    """The movie's first `frames` (default all) with checks of what this build plays.
+
+    progress: called after each frame with its number.
+    """
+    console = open_console(movie, rom)
+    made = replace(movie, inputs=[], checks=[], digests={})
+    recorder = Recorder(console, made)
+    for frame, pads in enumerate(movie.inputs[:frames], 1):
+        console.step(pads[0], 1, pads[1])
+        recorder.frame(pads)
+        progress(frame)
+    return recorder.finish()
+
+
+def of_log(game: games.Game, start_name: str, start: bytes, pads: bytes) -> Movie:
+    """A movie of two bytes a frame, one a pad, with checks."""
+    movie = Movie(game.name, games.payload_sha1(game.rom), start_name, start)
+    movie.inputs = list(zip(pads[::2], pads[1::2], strict=True))
+    return with_checks(movie, game.rom)
 
 
 def from_inputs(path: str | os.PathLike[str], game: games.Game, state: object) -> Movie:

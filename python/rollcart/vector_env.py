@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from gymnasium.error import ClosedEnvironmentError
@@ -23,6 +23,9 @@ from rollcart._buffers import Observations
 from rollcart._native import Batch
 from rollcart.errors import ConfigError
 from rollcart.games import BUNDLED
+
+if TYPE_CHECKING:
+    from rollcart.movie import Movie
 
 NTSC_FRAMES_PER_SECOND = 60.0988
 _SEED_MASK = (1 << 64) - 1
@@ -275,6 +278,28 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
     def render_lane(self, lane: int) -> NDArray[np.uint8]:
         """One lane's last picture, uint8[224, 240, 3], as Stable Retro shows it."""
         return self._open().render(self._lane(lane, "lane"))
+
+    def log_inputs(self, mask: NDArray[np.bool_] | None = None) -> None:
+        """Writes down, from now on, what is pressed in the lanes of `mask` (default all): for `movie`."""
+        self._open().log_inputs(self._all_or(mask))
+
+    def movie(self, lane: int, *, last_episode: bool = False) -> Movie:
+        """What was pressed in a lane since its episode began, as a movie that replays outside the batch.
+
+        It begins at the lane's last reset, restore, fork or `log_inputs`, whichever came last, and holds
+        every frame, those of no-ops and sticky actions too. last_episode: the one that a reset ended.
+        Raises ConfigError where nothing was written down.
+        """
+        from rollcart import movie
+
+        inputs = self._open().inputs(self._lane(lane, "lane"), last_episode)
+        if inputs is None:
+            reason = (
+                "no episode of it has ended since log_inputs()" if last_episode else "call log_inputs() first"
+            )
+            raise ConfigError(f"movie: nothing was written down for lane {lane}; {reason}")
+        assert self._lanes is not None
+        return movie.of_log(self._lanes.game, f"lane {lane}", *inputs)
 
     def profile(self, lane_clocks: bool | None = None) -> dict[str, float]:
         """What was done since the environment was made, and how long it took.

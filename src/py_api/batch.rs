@@ -13,6 +13,7 @@ use pyo3::types::{PyBytes, PyBytesMethods, PyDict, PyString};
 use super::errors;
 use crate::emulator::cart::Cartridge;
 use crate::emulator::game::Game;
+use crate::emulator::nes::codec;
 use crate::vec_env::{
     self, BatchError, Buffers, Config, MakeError, Outcome, Start, Tally, WINDOW_HEIGHT, WINDOW_WIDTH,
 };
@@ -24,6 +25,9 @@ type Output<'py> = Option<PyReadwriteArrayDyn<'py, u8>>;
 type Stepped<'py> = (Array1<'py, f64>, Array1<'py, bool>, Array1<'py, bool>, Bound<'py, PyDict>, bool);
 /// Lane, image bytes, RAM bytes.
 type Last<'py> = (usize, Array1<'py, u8>, Array1<'py, u8>);
+
+/// A state, and the pads of every frame since.
+type Logged<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
 /// Many consoles with the same cartridge.
 #[pyclass(module = "rollcart")]
@@ -265,6 +269,20 @@ impl Batch {
     /// Copies the state of lane source into the chosen lanes.
     fn fork(&mut self, source: usize, lanes: Vec<bool>) -> PyResult<()> {
         self.batch.fork(source, &lanes).map_err(called)
+    }
+
+    /// Writes down what is pressed in the chosen lanes from now on.
+    fn log_inputs(&mut self, lanes: Vec<bool>) -> PyResult<()> {
+        self.batch.log_inputs(&lanes).map_err(called)
+    }
+
+    /// Where a lane's log begins, as a state for Console.load, and two bytes a frame, one a pad; None without a log.
+    fn inputs<'py>(&self, py: Python<'py>, lane: usize, before: bool) -> PyResult<Option<Logged<'py>>> {
+        let inputs = self.batch.inputs(lane, before).map_err(called)?;
+        Ok(inputs.map(|inputs| {
+            let pads: Vec<u8> = inputs.pads.iter().flatten().map(|pad| pad.0).collect();
+            (PyBytes::new(py, &codec::encode(&inputs.start, self.batch.rom())), PyBytes::new(py, &pads))
+        }))
     }
 
     /// The lane's last picture, uint8[224, 240, 3].

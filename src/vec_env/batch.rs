@@ -9,6 +9,7 @@ use super::actions::Pads;
 use super::config::{Autoreset, Config, ConfigError};
 use super::infos::Infos;
 use super::lane::{Lane, Outcome, Phase, Rules, Tally, Work};
+use super::log::{Inputs, Log};
 use super::observe::{Observer, Scratch, WINDOW_HEIGHT, WINDOW_WIDTH};
 use super::snapshot::{self, SnapshotError};
 use super::starts::{Start, StartError};
@@ -444,6 +445,33 @@ impl Batch {
             state.clone().load(lane, &self.rules);
         }
         Ok(())
+    }
+
+    /// Writes down what is pressed from now on in the lanes of `mask`, and no longer in the others.
+    ///
+    /// # Errors
+    /// When the mask's length is wrong.
+    pub fn log_inputs(&mut self, mask: &[bool]) -> Result<(), BatchError> {
+        length("mask entries", mask.len(), self.lanes.len())?;
+        for (lane, &chosen) in self.lanes.iter_mut().zip(mask) {
+            lane.log = chosen.then(|| Box::new(Log::new(lane.engine.export())));
+        }
+        Ok(())
+    }
+
+    /// What was pressed in a lane since its last reset, restore or `log_inputs`; with `before` in the episode before.
+    /// `None` where nothing was written down.
+    ///
+    /// # Errors
+    /// When there is no such lane.
+    pub fn inputs(&self, lane: usize, before: bool) -> Result<Option<&Inputs>, BatchError> {
+        let found = self.lanes.get(lane).ok_or(BatchError::NoLane { lane, most: self.lanes.len() - 1 })?;
+        Ok(found.log.as_ref().and_then(|log| if before { log.before.as_ref() } else { Some(&log.now) }))
+    }
+
+    /// SHA-1 of the ROM's payload.
+    pub fn rom(&self) -> &[u8; 20] {
+        &self.rules.rom
     }
 
     fn ready(&self, lane: usize) -> Result<&Lane, BatchError> {

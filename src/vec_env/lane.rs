@@ -10,6 +10,7 @@
 use super::Machine;
 use super::actions::Pads;
 use super::config::Config;
+use super::log::Log;
 use super::observe::{Observer, Scratch, Stack, rgb_window};
 use super::rng::LaneRng;
 use super::starts::Start;
@@ -115,6 +116,8 @@ pub(super) struct Lane {
     pub(super) checkpoint: ConsoleState,
     pub(super) replay: Vec<Pads>,
     pub(super) work: Work,
+    /// What is pressed, for those who want a movie of it.
+    pub(super) log: Option<Box<Log>>,
 }
 
 impl Lane {
@@ -138,6 +141,7 @@ impl Lane {
             outcome: Outcome::default(),
             replay: Vec::with_capacity(rules.config.frame_skip.max(2) as usize),
             work: Work::default(),
+            log: None,
         }
     }
 
@@ -151,6 +155,9 @@ impl Lane {
 
     /// Begins an episode. The outcome is that of no step: no reward, no end.
     pub(super) fn reset(&mut self, rules: &Rules, scratch: &mut Scratch) {
+        if let Some(log) = &mut self.log {
+            log.end_episode();
+        }
         let noops = match rules.config.noop_reset_max {
             0 => 0,
             most => self.rng.up_to(most),
@@ -176,6 +183,7 @@ impl Lane {
             Some(state) => self.engine.import(state).expect("the batch has tried every start"),
             None => self.engine.reset(ResetKind::Hard),
         }
+        self.log_from_here();
         self.held = Pads::default();
         let mut ended = false;
         for frame in 0..=noops {
@@ -244,6 +252,9 @@ impl Lane {
         self.run_frame(pads, seen, scratch);
         self.held = pads;
         self.replay.push(pads);
+        if let Some(log) = &mut self.log {
+            log.now.pads.push(pads);
+        }
         std::mem::swap(&mut self.before, &mut self.tally.values);
         self.read_values(rules);
         self.work.frames += 1;
@@ -304,8 +315,15 @@ impl Lane {
 
     /// Reads the game's values of a state that was taken over: no change is counted across it.
     pub(super) fn reread(&mut self, rules: &Rules) {
+        self.log_from_here();
         self.read_values(rules);
         self.before.copy_from_slice(&self.tally.values);
+    }
+
+    fn log_from_here(&mut self) {
+        if let Some(log) = &mut self.log {
+            log.begin(self.engine.export());
+        }
     }
 
     fn read_values(&mut self, rules: &Rules) {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,11 +25,15 @@ class CommandError(Exception):
 
 
 def exit_code_of(error: Exception) -> int:
-    """INPUT for what the library refuses and unreadable files, INTERNAL for what nobody foresaw."""
+    """MISSING for what is not installed, INPUT for what the library refuses and unreadable files, INTERNAL
+    for what nobody foresaw.
+    """
     if isinstance(error, CommandError):
         return error.exit_code
     from rollcart import errors
 
+    if isinstance(error, errors.NotInstalled):
+        return MISSING
     refused = tuple(getattr(errors, name) for name in errors.__all__)
     return INPUT if isinstance(error, (*refused, OSError)) else INTERNAL
 
@@ -41,11 +44,9 @@ def needs(module: str, extra: str) -> Any:
     Raises:
         CommandError: With exit code MISSING, where it is not installed.
     """
+    from rollcart import _extras, errors
+
     try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.split(".")[0] != module.split(".")[0]:
-            raise
-        raise CommandError(
-            f"this needs {module}, which is not installed; try: pip install 'rollcart[{extra}]'", MISSING
-        ) from None
+        return _extras.need(module, extra)
+    except errors.NotInstalled as error:
+        raise CommandError(str(error), MISSING) from None

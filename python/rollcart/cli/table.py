@@ -26,5 +26,22 @@ ROWS = (
             "import ~/roms --into ~/retro-data --json",
         ),
     ),
+    Row(
+        "play",
+        "play",
+        "play a game by hand: keyboard and pads, frames taken back, states, movies",
+        ("play", "play --rom-path game.nes --scale 4", "play --movie run.rcm", "play --bind A=k --bind B=j"),
+    ),
+    Row(
+        "record",
+        "record",
+        "turn a movie, or a lane of a batch that plays at random, into a video, a picture or a movie",
+        (
+            "record run.rcm --out run.mp4",
+            "record run.rcm --check",
+            "record inputs.txt --state Level2 --out shot.png --to 300",
+            "record --lanes 16 --lane 3 --steps 500 --out lane3.gif",
+        ),
+    ),
 )
 BY_NAME = {row.name: row for row in ROWS}

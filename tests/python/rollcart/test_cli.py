@@ -15,7 +15,7 @@ import pytest
 from rollcart import cli
 from rollcart.cli import answer
 from rollcart.cli.table import ROWS, Row
-from rollcart.errors import ConfigError, RomError
+from rollcart.errors import ConfigError, NotInstalled, RomError
 
 Run = Any
 
@@ -92,6 +92,7 @@ def test_an_answer_is_text_or_one_object(command: Run, capsys: Any) -> None:
         (RomError("cut short"), answer.INPUT),
         (ConfigError("lanes: expected 1"), answer.INPUT),
         (FileNotFoundError("a.nes"), answer.INPUT),
+        (NotInstalled("no Pillow"), answer.MISSING),
         (answer.CommandError("no display", answer.MISSING), answer.MISSING),
         (KeyboardInterrupt(), answer.INTERRUPTED),
         (ZeroDivisionError("oops"), answer.INTERNAL),

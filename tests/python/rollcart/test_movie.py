@@ -21,7 +21,7 @@ def recorded(inputs: list[tuple[int, int]] = INPUTS) -> movie.Movie:
     name, start = game.state("Level1")
     console = rollcart.Console(ROM)
     console.load(start)
-    recorder = movie.Recorder(console, game, name, start)
+    recorder = movie.Recorder.at_start(console, game, name, start)
     for pads in inputs:
         console.step(pads[0], 1, pads[1])
         recorder.frame(pads)
@@ -53,7 +53,7 @@ def test_replayed_with_state_saved_and_loaded_between_frames_a_movie_ends_the_sa
 def test_a_movie_from_power_on_needs_no_state(tmp_path: Path) -> None:
     game = games.find(games.BUNDLED)
     console = rollcart.Console(ROM)
-    recorder = movie.Recorder(console, game, games.POWER_ON, None)
+    recorder = movie.Recorder.at_start(console, game, games.POWER_ON, None)
     for _ in range(70):
         console.step(8)
         recorder.frame((8, 0))
@@ -98,7 +98,7 @@ def test_taking_frames_back_leaves_a_movie_that_was_never_played_otherwise() -> 
     name, start = game.state("Level1")
     console = rollcart.Console(ROM)
     console.load(start)
-    recorder = movie.Recorder(console, game, name, start)
+    recorder = movie.Recorder.at_start(console, game, name, start)
     states = []
     for _ in range(90):
         states.append(console.save())
@@ -128,7 +128,7 @@ def test_another_rom_is_refused_with_both_digests() -> None:
     [
         (lambda text: "GIF89a", "expected a movie"),
         (lambda text: text.replace("movie 1", "movie 2", 1), "format version 2, this build reads 1"),
-        (lambda text: text.replace("40 RIGHT\n", ""), "should have 150 frames, and has inputs of 110"),
+        (lambda text: text.replace("40 RIGHT\n", ""), "should have 150 frames, has inputs of 110"),
         (lambda text: text.replace("40 RIGHT\n", "40 JUMP\n"), r"damaged.*line \d+: .*'JUMP'"),
         (lambda text: text[: text.index("[checks]")], r"its section \[checks\] is missing"),
         (lambda text: text[: len(text) - 100], "damaged"),

@@ -13,7 +13,7 @@ from vec_model import GAME
 
 import rollcart
 from rollcart import pictures
-from rollcart.errors import ConfigError
+from rollcart.errors import ConfigError, NotInstalled
 
 
 def frames(count: int) -> list[np.ndarray]:
@@ -105,5 +105,5 @@ def test_a_missing_library_is_named_with_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
-    with pytest.raises(ConfigError, match=r"imageio-ffmpeg.*pip install 'rollcart\[play\]'"):
+    with pytest.raises(NotInstalled, match=r"imageio_ffmpeg.*pip install 'rollcart\[play\]'"):
         pictures.Video(tmp_path / "a.mp4")

@@ -91,7 +91,11 @@ class Batch:
         ram: NDArray[np.uint8] | None,
     ) -> dict[str, NDArray[Any]]: ...
     def step(
-        self, actions: NDArray[np.int64], image: NDArray[np.uint8] | None, ram: NDArray[np.uint8] | None
+        self,
+        actions: NDArray[np.int64],
+        image: NDArray[np.uint8] | None,
+        ram: NDArray[np.uint8] | None,
+        mask: NDArray[np.bool_] | None = None,
     ) -> tuple[
         NDArray[np.float64],
         NDArray[np.bool_],

@@ -65,7 +65,8 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
             "right_only", "simple", "complex", or a table: each entry a mask (A=1 B=2 SELECT=4 START=8 UP=16
             DOWN=32 LEFT=64 RIGHT=128) or a list of button names.
         players: 1 or 2 pads.
-        max_episode_steps: Truncates an episode after so many steps (not frames).
+        max_episode_steps: Truncates an episode after so many steps (not frames); a list has each lane's, None
+            for no limit.
         autoreset_mode: A `gymnasium.vector.AutoresetMode` or its value: "NextStep", "SameStep", "Disabled".
         noop_reset_max: An episode begins with a random number of frames without buttons, from 0 to this.
         sticky_action_prob: Chance, in each frame, that the buttons of the frame before are held once more.
@@ -106,7 +107,7 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         layout: str = "chw",
         actions: Any = "discrete",
         players: int = 1,
-        max_episode_steps: int | None = None,
+        max_episode_steps: int | Sequence[int | None] | None = None,
         autoreset_mode: AutoresetMode | str = "NextStep",
         noop_reset_max: int = 0,
         sticky_action_prob: float = 0.0,

@@ -205,18 +205,21 @@ impl Batch {
         self.infos_of(py, &self.batch.tallies().map(Some).collect::<Vec<_>>(), mask)
     }
 
-    /// Plays one action a lane and writes the observations. actions: int64, all lanes' numbers in a row.
-    #[pyo3(signature = (actions, image, ram))]
+    /// Plays one action a lane and writes the observations. actions: int64, all lanes' numbers in a row. Lanes outside
+    /// mask neither move nor write, and what is told of them is what was.
+    #[pyo3(signature = (actions, image, ram, mask = None))]
     fn step<'py>(
         &mut self,
         py: Python<'py>,
         actions: PyReadonlyArray1<'py, i64>,
         mut image: Output<'py>,
         mut ram: Output<'py>,
+        mask: Option<PyReadonlyArray1<'py, bool>>,
     ) -> PyResult<Stepped<'py>> {
         let actions = actions.as_slice()?;
+        let mask = mask.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
         let buffers = Buffers { image: bytes_of(&mut image)?, ram: bytes_of(&mut ram)? };
-        watched(py, |interrupted| self.batch.step(actions, buffers, interrupted))?;
+        watched(py, |interrupted| self.batch.step(mask, actions, buffers, interrupted))?;
         let outcomes: Vec<_> = self.batch.outcomes().collect();
         let flags =
             |flag: fn(&Outcome) -> bool| PyArray1::from_slice(py, &outcomes.iter().map(flag).collect::<Vec<_>>());

@@ -168,8 +168,9 @@ impl Batch {
             config,
         };
         let starts = rules.starts.len();
-        let lanes: Vec<_> =
-            machines.into_iter().enumerate().map(|(i, machine)| Lane::new(machine, &rules, i % starts)).collect();
+        let limits = &rules.config.max_episode_steps;
+        let lane = |(i, machine): (usize, Machine)| Lane::new(machine, &rules, i % starts, limits[i]);
+        let lanes: Vec<_> = machines.into_iter().enumerate().map(lane).collect();
         let endings = if rules.config.autoreset == Autoreset::SameStep { lanes.len() } else { 0 };
         Ok(Self {
             infos,
@@ -288,18 +289,22 @@ impl Batch {
         })
     }
 
-    /// Plays one action a lane and writes the observations.
+    /// Plays one action a lane and writes the observations. Lanes outside `mask` neither move nor write; their actions
+    /// have to be in range all the same.
     ///
     /// # Errors
     /// When an action is out of range, a lane cannot be stepped, or `interrupted` said yes.
     pub fn step(
         &mut self,
+        mask: Option<&[bool]>,
         actions: &[i64],
         buffers: Buffers,
         interrupted: &mut dyn FnMut() -> bool,
     ) -> Result<(), BatchError> {
         let clock = Instant::now();
         let space = &self.rules.config.actions;
+        let chosen = |lane: usize| mask.is_none_or(|mask| mask[lane]);
+        length("mask entries", mask.map_or(self.lanes.len(), <[_]>::len), self.lanes.len())?;
         length("action numbers", actions.len(), self.lanes.len() * space.width())?;
         self.check_buffers(&buffers)?;
         for (lane, (pads, action)) in self.pads.iter_mut().zip(actions.chunks_exact(space.width())).enumerate() {
@@ -307,7 +312,7 @@ impl Batch {
                 space.decode(action).map_err(|(number, count)| BatchError::Action { lane, number, most: count - 1 })?;
         }
         let autoreset = self.rules.config.autoreset;
-        for (index, lane) in self.lanes.iter().enumerate() {
+        for (index, lane) in self.lanes.iter().enumerate().filter(|&(index, _)| chosen(index)) {
             match lane.phase {
                 Phase::New => return Err(BatchError::NotReset { lane: index }),
                 Phase::Ended if autoreset == Autoreset::Disabled => return Err(BatchError::Ended { lane: index }),
@@ -316,6 +321,12 @@ impl Batch {
         }
         let pads = std::mem::take(&mut self.pads);
         let ran = self.run(buffers, interrupted, |index, lane, mut slot, ending, rules, scratch| {
+            if !chosen(index) {
+                if let Some(ending) = ending {
+                    ending.present = false;
+                }
+                return;
+            }
             if lane.phase == Phase::Ended {
                 lane.reset(rules, scratch);
             } else {

@@ -58,7 +58,8 @@ pub struct Config {
     pub observed: Observed,
     pub image: ImageSpec,
     pub actions: ActionSpace,
-    pub max_episode_steps: Option<u64>,
+    /// Each lane's limit.
+    pub max_episode_steps: Vec<Option<u64>>,
     pub autoreset: Autoreset,
     pub noop_reset_max: u32,
     pub sticky_action_prob: f64,
@@ -81,14 +82,15 @@ impl Config {
         let image = image(&mut fields)?;
         let players = fields.integer("players", 1, 1..=2)? as usize;
         let groups = groups.map_or_else(console_groups, <[_]>::to_vec);
+        let num_envs = fields.integer("num_envs", 1, 1..=MOST_LANES)? as usize;
         let config = Self {
-            num_envs: fields.integer("num_envs", 1, 1..=MOST_LANES)? as usize,
+            num_envs,
             engine,
             frame_skip,
             observed: fields.choice("obs", &OBSERVED)?,
             image,
             actions: ActionSpace::read(fields.take("actions"), &groups, players)?,
-            max_episode_steps: fields.optional_integer("max_episode_steps", 1..=u64::from(u32::MAX))?,
+            max_episode_steps: fields.integer_per_lane("max_episode_steps", num_envs, 1..=u64::from(u32::MAX))?,
             autoreset: fields.choice("autoreset_mode", &AUTORESET)?,
             noop_reset_max: fields.integer("noop_reset_max", 0, 0..=100_000)? as u32,
             sticky_action_prob: fields.probability("sticky_action_prob")?,
@@ -196,6 +198,8 @@ mod tests {
             (json!({"engine_options": {"jit": 1}}), ["jit", "True or False", "1"]),
             (json!({"engine_options": {"layout_seed": -1}}), ["layout_seed", "0 to", "-1"]),
             (json!({"frameskip": 4}), ["NesVectorEnv", "no option", "frameskip"]),
+            (json!({"max_episode_steps": [5, 6]}), ["max_episode_steps", "1 of them", "[5,6]"]),
+            (json!({"max_episode_steps": [0]}), ["max_episode_steps", "from 1", "[0]"]),
             (json!({"maxpool": 1}), ["maxpool", "True or False", "1"]),
             (json!({"info_keys": "lives"}), ["info_keys", "list of names", "lives"]),
         ] {

@@ -104,6 +104,8 @@ pub(super) struct Lane {
     pub(super) engine: Machine,
     pub(super) rng: LaneRng,
     pub(super) start: usize,
+    /// Steps after which an episode is truncated: the lane's own, whatever state it takes over.
+    limit: Option<u64>,
     pub(super) phase: Phase,
     pub(super) stack: Option<Stack>,
     pub(super) tally: Tally,
@@ -121,7 +123,7 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    pub(super) fn new(engine: Machine, rules: &Rules, start: usize) -> Self {
+    pub(super) fn new(engine: Machine, rules: &Rules, start: usize, limit: Option<u64>) -> Self {
         let values = vec![0; rules.game.variables.len()];
         let stack = rules
             .config
@@ -133,6 +135,7 @@ impl Lane {
             engine,
             rng: LaneRng::new(0),
             start,
+            limit,
             phase: Phase::New,
             stack,
             before: values.clone(),
@@ -226,7 +229,7 @@ impl Lane {
         self.tally.episode_return += reward;
         self.tally.raw_reward = reward;
         // Above the limit too: a restored lane may come from an environment with a later one.
-        let truncated = !done && rules.config.max_episode_steps.is_some_and(|most| self.tally.elapsed >= most);
+        let truncated = !done && self.limit.is_some_and(|most| self.tally.elapsed >= most);
         self.outcome = Outcome {
             reward: if rules.config.reward_clip { sign(reward) } else { reward },
             terminated: done,

@@ -57,6 +57,29 @@ impl Fields {
         }
     }
 
+    /// One integer for all lanes, or a list with one a lane, of which null is none.
+    pub(crate) fn integer_per_lane(
+        &mut self,
+        name: &str,
+        lanes: usize,
+        range: RangeInclusive<u64>,
+    ) -> Result<Vec<Option<u64>>, ConfigError> {
+        let Some(value) = self.take(name) else { return Ok(vec![None; lanes]) };
+        let number = |value: &Value| value.as_u64().filter(|n| range.contains(n)).map(Some);
+        let found = match value.as_array() {
+            None => number(&value).map(|number| vec![number; lanes]),
+            Some(items) if items.len() == lanes => {
+                items.iter().map(|item| if item.is_null() { Some(None) } else { number(item) }).collect()
+            }
+            Some(_) => None,
+        };
+        found.ok_or_else(|| {
+            let (first, last) = (range.start(), range.end());
+            let expected = format!("an integer from {first} to {last}, or {lanes} of them (or None), one a lane");
+            ConfigError::new(name, expected, value)
+        })
+    }
+
     /// `size` integers in a row.
     pub(crate) fn integers<const N: usize>(
         &mut self,

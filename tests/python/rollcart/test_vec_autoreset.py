@@ -135,6 +135,19 @@ def test_the_limit_counts_steps_of_each_lane(skip: int) -> None:
     assert not terminated.any()
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_u10_every_lane_may_have_a_limit_of_its_own(mode: str) -> None:
+    env = mk(3, mode, limit=[2, None, 3])
+    env.reset(seed=0)
+    cut = [env.step([0, 0, 0])[3].tolist() for _ in range(2)]
+    if mode == "Disabled":
+        env.reset(options={"reset_mask": np.array([True, False, False])})
+    cut.append(env.step([0, 0, 0])[3].tolist())
+    assert cut == [[False] * 3, [True, False, False], [False, False, True]]
+    with pytest.raises(rollcart.errors.ConfigError, match=r"max_episode_steps.*3 of them.*\[5,6\]"):
+        mk(3, mode, limit=[5, 6])
+
+
 def test_an_end_wins_over_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     game = game_with(tmp_path, monkeypatch, quick_end())
     env = mk(1, "Disabled", game=game)

@@ -19,7 +19,7 @@ LEVELS = ("Level1", "Level2", "Level3", "Level4")
 SMALL = {"resize": (12, 10), "frame_stack": 2}
 
 
-def mk(n: int = 2, mode: str = "NextStep", limit: int | None = None, **options: Any) -> rollcart.NesVectorEnv:
+def mk(n: int = 2, mode: str = "NextStep", limit: Any = None, **options: Any) -> rollcart.NesVectorEnv:
     return rollcart.NesVectorEnv(
         num_envs=n, autoreset_mode=mode, max_episode_steps=limit, **{**SMALL, **options}
     )

@@ -47,8 +47,15 @@ def adapter_of(repo: Path, workload: Workload) -> Path:
 
 
 # What of the rest of cartlab drives the measured window: how processes start and end, what of the machine
-# they read, and how variants are made and handed over.
-_DRIVERS = ("processes.py", "host.py", "sources/layouts.py", "sources/stamps.py", "sources/tools.py")
+# they read, how variants are made and handed over, and what tells a bent clock.
+_DRIVERS = (
+    "processes.py",
+    "host.py",
+    "sources/layouts.py",
+    "sources/stamps.py",
+    "sources/tools.py",
+    "stats/signs.py",
+)
 
 
 def harness_files(repo: Path, workload: Workload) -> list[Path]:

@@ -3,9 +3,9 @@
 SPECS.md section 4. Outputs are compared while timing, outside the clock; clocks are compared after it. The
 block never sees a verdict, an earlier block or a bound.
 
-    run           the resident block: both workers live, their slices interleaved run_halves    `--unit
-    process`: one process a half, as older tools measure; a check of the resident block, with
-                  the same work, so that only the pairing in time differs
+    run           the resident block: both workers live, their slices interleaved
+    run_halves    `--unit process`: one process a half, as older tools measure; a check of the resident block,
+                  with the same work, so that only the pairing in time differs
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from cartlab.errors import MetricError, Tampered, UsageError
 from cartlab.measure import contention, schedule
-from cartlab.measure.clocks import check_clocks, excess_ns
+from cartlab.measure.clocks import check_clocks, excess_ns, gap_share
 from cartlab.measure.contention import Contention
 from cartlab.measure.slices import NAMES, Side, half, interleaved, warm_up, warm_up_as
 from cartlab.measure.worker import Worker
@@ -87,7 +87,8 @@ def run(setting: Setting) -> Block:
         after = contention.read(pids)
         left = {side: worker.close() for side, worker in workers.items()}
     check_leftovers(left)
-    return record(setting, schedule.order(coin, plan.slices), steps, sides, window([(before, after)], sides))
+    busy = window([(before, after)], sides)
+    return record(setting, schedule.order(coin, plan.slices), steps, sides, busy, paired=True)
 
 
 def run_halves(setting: Setting) -> Block:
@@ -121,13 +122,14 @@ def record(
     sides: Mapping[str, Side],
     busy: Contention,
     requests: Mapping[str, Side] | None = None,
+    paired: bool = False,
 ) -> Block:
     """Put a block together; Tampered where clocks disagree. requests: what was timed at once, where a slice
-    is the sum of several.
+    is the sum of several. paired: the sides took turns.
     """
     timed = sides if requests is None else requests
-    dropped = contention.reason_to_drop(busy)
-    check_clocks(timed, dropped is not None)
+    late = check_clocks(timed, paired)
+    dropped = contention.reason_to_drop(busy) or late
     base, cand = sides["base"], sides["cand"]
 
     def per_step(values: Sequence[int]) -> float:
@@ -142,6 +144,8 @@ def record(
         "contention": busy.to_json(),
         "parent_excess_ns": {name: excess_ns(side) for name, side in timed.items()},
     }
+    if paired:
+        witness["clock_gap"] = gap_share(base, cand)
     return Block(
         index=setting.index,
         coin=setting.coin,

@@ -12,6 +12,7 @@ from cartlab.stats.planner import Forecast, blocks_to_show, forecast_table, resi
 from cartlab.stats.relink import relink_floor
 from cartlab.stats.robust import block_value, hodges_lehmann, median, robust_sd
 from cartlab.stats.second_opinion import Drift, bca_interval, drift
+from cartlab.stats.signs import sign_chance
 
 __all__ = [
     "Bets",
@@ -34,6 +35,7 @@ __all__ = [
     "relink_floor",
     "residuals_of",
     "robust_sd",
+    "sign_chance",
     "signed_rank_p",
     "smallest_shown",
     "used_values",

@@ -151,6 +151,14 @@ def test_a_time_longer_than_the_process_lived_is_tampering(
         measure.run_block(lying, 0, 0, build, build, repo=project.path)
 
 
+def test_a_time_is_believed_up_to_the_tolerance_and_not_beyond(project: fake_project.Project) -> None:
+    told = plan(project, metric="t", direction="lower", unit="s").workload
+    lived_ns = 20_000_000  # a twentieth and a millisecond more is 22 ms
+    commands._clock_agrees(told, "cand", {"t": 0.022}, lived_ns)
+    with pytest.raises(Tampered, match="the candidate says that t took"):
+        commands._clock_agrees(told, "cand", {"t": 0.0226}, lived_ns)
+
+
 def test_run_counts_that_cannot_balance_are_refused(project: fake_project.Project, tmp_path: Path) -> None:
     build = project.build(tmp_path / "root")
     with pytest.raises(UsageError, match="runs a side must be even"):

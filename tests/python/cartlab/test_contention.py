@@ -81,6 +81,48 @@ def test_the_rule_is_handed_sums_over_both_sides_and_no_ratio() -> None:
     assert not {name for name in names if "base" in name or "cand" in name or "ratio" in name or name == "y"}
 
 
+SYSTEM = {
+    "/proc/stat": "cpu  10 0 20 300 0 0 0 250 0 0\ncpu0 1 0 2 30 0 0 0 99 0 0",
+    "/proc/pressure/cpu": "some avg10=1.00 avg60=2.00 avg300=3.00 total=123456\nfull avg10=0.00 total=7",
+    "cpu.stat": "usage_usec 5\nthrottled_usec 4321",
+}
+
+
+def told(monkeypatch: pytest.MonkeyPatch, **changed: str) -> Reading:
+    texts = {**SYSTEM, **{name.replace("_", "/"): text for name, text in changed.items()}}
+    monkeypatch.setattr(contention.host, "cgroup_folders", lambda: [Path("/cgroup/inner"), Path("/cgroup")])
+    monkeypatch.setattr(
+        contention.host,
+        "read",
+        lambda path: texts.get(str(path), texts.get(path.name, "") if path.parent.name == "cgroup" else ""),
+    )
+    return contention.read([])
+
+
+def test_each_counter_is_read_from_where_the_system_tells_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = told(monkeypatch)
+    assert found.steal_s == 250 / os.sysconf("SC_CLK_TCK")
+    assert (found.psi_some_us, found.throttled_us) == (123456, 4321)
+    older = told(monkeypatch, **{"cpu.stat": "nr_throttled 3\nthrottled_time 4321000"})
+    assert older.throttled_us == 4321
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"_proc_stat": "", "_proc_pressure_cpu": "", "cpu.stat": ""},
+        {"_proc_stat": "cpu  1 2 3 4 5 6 7", "_proc_pressure_cpu": "full avg10=0.00 total=7"},
+        {"_proc_stat": "intr 1 2 3 4 5 6 7 8 9", "_proc_pressure_cpu": "some avg10=1.00"},
+    ],
+)
+def test_a_counter_that_the_system_does_not_tell_is_none(
+    monkeypatch: pytest.MonkeyPatch, changed: dict[str, str]
+) -> None:
+    found = told(monkeypatch, **changed)
+    assert found.steal_s is None and found.psi_some_us is None
+    assert found.throttled_us == (None if "cpu.stat" in changed else 4321)
+
+
 def test_a_real_busy_neighbour_shows_in_the_readings() -> None:
     spin = "import time\nend = time.monotonic() + 0.4\nwhile time.monotonic() < end: pass"
     processes = [subprocess.Popen([sys.executable, "-c", spin]) for _ in range(2 * (os.cpu_count() or 1))]

@@ -75,3 +75,13 @@ def test_views_that_are_older_than_the_ledger_or_gone_are_not_believed(root: Pat
     assert glance(root) is not None
     (root / "results.tsv").unlink()
     assert glance(root) is None
+
+
+def test_who_only_reads_leaves_a_torn_last_line_where_it_is(root: Path) -> None:
+    path = root / "events.jsonl"
+    torn = path.read_bytes()[:-5]
+    path.write_bytes(torn)
+    ledger = Ledger.open(root, mend=False)
+    assert "a torn last line" in ledger.reports[0]
+    assert len(ledger.events()) == torn.count(b"\n")
+    assert path.read_bytes() == torn

@@ -60,6 +60,37 @@ def test_every_way_to_name_a_commit_gives_the_same_ids(project: fake_project.Pro
         assert ref.tree == project.git("rev-parse", f"{first}^{{tree}}")
 
 
+def test_a_line_is_its_first_parents_and_ends_in_nothing_else(project: fake_project.Project) -> None:
+    first = project.git("rev-parse", "HEAD")
+    project.git("switch", "-q", "-c", "side")
+    side = project.commit("side", work=110)
+    project.git("switch", "-q", "main")
+    second = project.commit("second", work=120)
+    project.git("merge", "-q", "--no-ff", "-s", "ours", "-m", "merge", "side")
+    good, bad, off = (sources.resolve(project.path, name) for name in (first, "HEAD", side))
+    steps = sources.first_parents(project.path, good, bad)
+    assert [(step.commit, step.subject) for step in steps] == [(second, "second"), (bad.commit, "merge")]
+    assert steps[0].paths == ("engine.c",)
+    for start in (off, bad):
+        with pytest.raises(BadRef, match="on the first-parent line of 'HEAD'"):
+            sources.first_parents(project.path, start, bad)
+
+
+def test_only_what_counts_back_is_told_to_be_below_a_shallow_clones_end(
+    project: fake_project.Project, tmp_path: Path
+) -> None:
+    project.commit("second", work=120)
+    clone = tmp_path / "shallow"
+    project.git("clone", "-q", "--depth", "1", f"file://{project.path}", str(clone))
+    for text, shallow in (("HEAD~1", True), ("HEAD^", True), ("nothing", False)):
+        with pytest.raises(BadRef) as refused:
+            sources.resolve(clone, text)
+        assert ("shallow" in refused.value.hint) == shallow, text
+    with pytest.raises(BadRef) as refused:
+        sources.resolve(project.path, "HEAD~9")
+    assert "shallow" not in refused.value.hint
+
+
 def test_a_merge_commit_is_a_commit_like_others(project: fake_project.Project) -> None:
     project.git("checkout", "-q", "-b", "side")
     project.write("side.txt", "side\n")

@@ -75,3 +75,28 @@ def test_without_valgrind_the_reason_is_said(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(shutil, "which", lambda _name: None)
     found = measure.count_instructions(project.plan(), build, build, repo=project.path)
     assert (found.tool, found.reason) == (None, "valgrind is not installed")
+
+
+def gapped(gap: float, dropped: str | None = None) -> Block:
+    return Block(0, 0, "BC", (1,), (1,), 1, 0.0, dropped=dropped, witness={"clock_gap": gap})
+
+
+@pytest.mark.parametrize(
+    ("gaps", "disagrees"),
+    [
+        ([0.03] * 10, True),
+        ([0.03] * 9, False),
+        ([0.03] * 9 + [-0.01], False),
+        ([0.03] * 20 + [-0.01] * 4, True),
+        ([0.009] * 30, False),
+        ([-0.03] * 30, False),
+    ],
+)
+def test_a_clock_bent_below_the_tolerance_of_a_block_shows_over_blocks(
+    gaps: list[float], disagrees: bool
+) -> None:
+    found = witnesses([*map(gapped, gaps), gapped(9.0, "busy: x")], 1.05)
+    assert bool(found.disagree) == disagrees
+    assert found.clock_gap == pytest.approx(sorted(gaps)[len(gaps) // 2], abs=1e-9)
+    if disagrees:
+        assert "the controller's clock" in found.line() and "3.0%" in found.line()

@@ -43,5 +43,15 @@ ROWS = (
             "record --lanes 16 --lane 3 --steps 500 --out lane3.gif",
         ),
     ),
+    Row(
+        "train",
+        "train",
+        "learn to play a game with PPO; writes a checkpoint, a learning curve and a video",
+        (
+            "train --out run1",
+            "train --out run1 --resume --minutes 5",
+            "train --out pixels --obs image --lanes 16 --steps 500000",
+        ),
+    ),
 )
 BY_NAME = {row.name: row for row in ROWS}

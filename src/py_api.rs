@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<batch::Batch>()?;
+    module.add_class::<batch::KeptLane>()?;
     module.add_class::<console::Console>()?;
     module.add_class::<console::CpuRegisters>()?;
     module.add_class::<rules::GameRules>()?;

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! config   options, checked           actions   numbers -> buttons        observe   picture -> observation
-//! lane     one console's episodes     batch     all lanes on threads      snapshot  a lane as bytes
-//! rng      a lane's random numbers    starts    where episodes begin          infos     what steps tell
-//! threads  how many, and their pool    log       what was pressed in a lane
+//! lane     one console's episodes     batch     all lanes on threads      kept      a lane as it was
+//! rng      a lane's random numbers    starts    where episodes begin      snapshot  a kept lane as bytes
+//! infos    what steps tell            threads   how many, and their pool    log       what was pressed in a lane
 //! ```
 //!
 //! A lane depends on its seed, its start state and its actions alone: never on other lanes, their number, or threads.
@@ -14,6 +14,7 @@ mod actions;
 mod batch;
 mod config;
 mod infos;
+mod kept;
 mod lane;
 mod log;
 mod observe;
@@ -26,12 +27,15 @@ pub use actions::ActionSpace;
 pub use batch::{Batch, BatchError, Buffers, MakeError, Profile};
 pub use config::{Autoreset, Config, ConfigError, Observed};
 pub use infos::Infos;
+pub use kept::Kept;
 pub use lane::{Outcome, Tally, Work};
 pub use log::Inputs;
 pub use observe::{WINDOW_HEIGHT, WINDOW_WIDTH};
-pub use snapshot::{SnapshotError, start_name};
+pub use snapshot::SnapshotError;
 pub use starts::{Start, StartError};
 
 /// The engine that lanes run.
 pub type Machine = crate::emulator::fast::Fast;
+/// What a machine was, to come back to.
+pub type MachineState = crate::emulator::fast::Saved;
 pub use crate::emulator::fast::Translated;

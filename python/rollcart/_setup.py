@@ -75,10 +75,9 @@ def chosen(lanes: Lanes, what: str, state: object, now: list[int]) -> list[int]:
     return [lanes.start(state)] * len(now)
 
 
-def learn_start(lanes: Lanes, snapshot: bytes | None) -> None:
+def learn_start(lanes: Lanes, name: str) -> None:
     """Reads the state where a snapshot's later episodes begin, if it is the game's and not known yet."""
-    name = None if snapshot is None else Batch.start_of(snapshot)
-    if name is not None and name not in lanes.starts:
+    if name not in lanes.starts:
         with suppress(StateError):
             lanes.start(name)
 

@@ -28,6 +28,8 @@ pub struct EngineOptions {
     pub direct_bins: bool,
     /// Use wide instructions where the processor has them.
     pub simd: bool,
+    /// Save and load states within the process as copies of the console's own structures, not as plain data.
+    pub state_copies: bool,
     pub jit: JitOptions,
 }
 
@@ -40,6 +42,7 @@ impl Default for EngineOptions {
             beam_jumps: true,
             direct_bins: true,
             simd: true,
+            state_copies: true,
             jit: JitOptions::default(),
         }
     }
@@ -49,12 +52,13 @@ impl Default for EngineOptions {
 pub type Switch = (&'static str, fn(&mut EngineOptions) -> &mut bool);
 
 /// Every switch.
-pub const SWITCHES: [Switch; 7] = [
+pub const SWITCHES: [Switch; 8] = [
     ("idle_skip", |options| &mut options.idle_skip),
     ("line_log", |options| &mut options.line_log),
     ("beam_jumps", |options| &mut options.beam_jumps),
     ("direct_bins", |options| &mut options.direct_bins),
     ("simd", |options| &mut options.simd),
+    ("state_copies", |options| &mut options.state_copies),
     ("jit_links", |options| &mut options.jit.links),
     ("jit_dead_flags", |options| &mut options.jit.dead_flags),
 ];

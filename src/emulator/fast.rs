@@ -19,6 +19,7 @@ mod pads;
 mod ppu;
 mod render;
 mod run;
+mod saved;
 mod snapshot;
 
 use std::sync::{Arc, LazyLock};
@@ -30,6 +31,7 @@ use bus::Bus;
 use cpu::Cpu;
 use jit::Jit;
 pub use render::{Avx2, Canvas, Scene, Strip};
+pub use saved::Saved;
 
 /// The frame before the first one.
 static BLANK: LazyLock<Frame> = LazyLock::new(Frame::blank);
@@ -212,11 +214,13 @@ impl Engine for Fast {
     }
 
     fn export(&self) -> ConsoleState {
-        snapshot::export(self)
+        snapshot::export(&self.cpu, &self.bus, self.frame_count)
     }
 
     fn import(&mut self, state: &ConsoleState) -> Result<(), EngineError> {
-        snapshot::import(self, state)
+        snapshot::import(&mut self.cpu, &mut self.bus, state)?;
+        self.frame_count = state.frame_count;
+        Ok(())
     }
 }
 

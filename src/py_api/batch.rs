@@ -8,14 +8,14 @@ use std::sync::Arc;
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadwriteArrayDyn};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyBytesMethods, PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict, PyString};
 
 use super::errors;
 use crate::emulator::cart::Cartridge;
 use crate::emulator::game::Game;
 use crate::emulator::nes::codec;
 use crate::vec_env::{
-    self, BatchError, Buffers, Config, MakeError, Outcome, Start, Tally, WINDOW_HEIGHT, WINDOW_WIDTH,
+    self, BatchError, Buffers, Config, Kept, MakeError, Outcome, Start, Tally, WINDOW_HEIGHT, WINDOW_WIDTH,
 };
 
 type Array1<'py, T> = Bound<'py, PyArray1<T>>;
@@ -28,6 +28,23 @@ type Last<'py> = (usize, Array1<'py, u8>, Array1<'py, u8>);
 
 /// A state, and the pads of every frame since.
 type Logged<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+
+/// A lane as it was, inside this process; bytes() of it can leave the process.
+#[pyclass(module = "rollcart", frozen)]
+pub(crate) struct KeptLane(Kept);
+
+#[pymethods]
+impl KeptLane {
+    /// Name of the state where later episodes begin.
+    #[getter]
+    fn start(&self) -> &str {
+        self.0.start()
+    }
+
+    fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.to_bytes())
+    }
+}
 
 /// Many consoles with the same cartridge.
 #[pyclass(module = "rollcart")]
@@ -249,24 +266,23 @@ impl Batch {
         py.detach(|| self.batch.observe(buffers)).map_err(called)
     }
 
-    /// The whole state of each chosen lane as bytes, None for the others.
-    fn snapshot<'py>(&self, py: Python<'py>, lanes: Vec<bool>) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
+    /// The whole state of each chosen lane, None for the others.
+    fn keep(&self, lanes: Vec<bool>) -> PyResult<Vec<Option<KeptLane>>> {
         let one = |(lane, chosen): (usize, &bool)| {
-            chosen.then(|| self.batch.snapshot(lane).map(|bytes| PyBytes::new(py, &bytes)).map_err(called)).transpose()
+            chosen.then(|| self.batch.keep(lane).map(KeptLane).map_err(called)).transpose()
         };
         lanes.iter().enumerate().map(one).collect()
     }
 
-    /// The name of the state where a snapshot's later episodes begin; None if it has none that can be read.
-    #[staticmethod]
-    fn start_of(snapshot: &[u8]) -> Option<String> {
-        vec_env::start_name(snapshot)
+    /// The lane that a snapshot's bytes tell of, for lane `lane`, which an error names.
+    fn read(&self, lane: usize, snapshot: &[u8]) -> PyResult<KeptLane> {
+        self.batch.read(lane, snapshot).map(KeptLane).map_err(called)
     }
 
-    /// Takes over snapshots; None leaves a lane as it is. Nothing changes unless all of them fit.
-    fn restore(&mut self, snapshots: Vec<Option<Bound<'_, PyBytes>>>) -> PyResult<()> {
-        let snapshots: Vec<_> = snapshots.iter().map(|bytes| bytes.as_ref().map(PyBytesMethods::as_bytes)).collect();
-        self.batch.restore(&snapshots).map_err(called)
+    /// Takes over kept lanes; None leaves a lane as it is. Nothing changes unless all of them fit.
+    fn recall(&mut self, kept: Vec<Option<PyRef<'_, KeptLane>>>) -> PyResult<()> {
+        let kept: Vec<_> = kept.iter().map(|kept| kept.as_ref().map(|kept| &kept.0)).collect();
+        self.batch.recall(&kept).map_err(called)
     }
 
     /// Copies the state of lane source into the chosen lanes.

@@ -8,13 +8,14 @@
 use super::actions::Pads;
 use super::config::{Autoreset, Config, ConfigError};
 use super::infos::Infos;
+use super::kept::Kept;
 use super::lane::{Lane, Outcome, Phase, Rules, Tally, Work};
 use super::log::{Inputs, Log};
 use super::observe::{Observer, Scratch, WINDOW_HEIGHT, WINDOW_WIDTH};
 use super::snapshot::{self, SnapshotError};
 use super::starts::{Start, StartError};
 use super::threads;
-use super::{Machine, Translated};
+use super::{Machine, MachineState, Translated};
 use crate::emulator::cart::Cartridge;
 use crate::emulator::engine::{Engine, EngineError};
 use crate::emulator::game::Game;
@@ -87,6 +88,8 @@ pub struct Batch {
     process: u32,
     /// Takes states of unknown origin first, so that no lane gets a bad one.
     trial: Machine,
+    /// A state to read snapshots into.
+    blank: MachineState,
     /// What ended episodes showed last, where the same step resets them.
     endings: Vec<Ending>,
     stepping: Duration,
@@ -152,7 +155,7 @@ impl Batch {
         let mut trial = machine()?;
         for start in &starts {
             if let Some(state) = &start.state {
-                trial.import(state).map_err(|reason| StartError::Refused { name: start.name.clone(), reason })?;
+                trial.import(state).map_err(|reason| StartError::Refused { name: start.name.to_string(), reason })?;
             }
         }
         let threads = threads::count(config.num_threads, config.num_envs);
@@ -160,6 +163,7 @@ impl Batch {
         let memory = if cart.has_work_ram() { 2048 + 8192 } else { 2048 };
         let rules = Rules {
             rom: *cart.payload_digest(),
+            image_words: image_words(&config).into(),
             ram_bytes: if config.observed.ram { memory } else { 0 },
             observer: Observer::new(config.image, config.engine),
             game,
@@ -179,6 +183,7 @@ impl Batch {
             scratch: (0..threads).map(|_| Scratch::default()).collect(),
             pool: threads::pool(threads)?,
             process: std::process::id(),
+            blank: trial.saved(),
             trial,
             endings: (0..endings).map(|_| Ending::default()).collect(),
             stepping: Duration::ZERO,
@@ -200,7 +205,7 @@ impl Batch {
     }
 
     pub fn start_names(&self) -> impl Iterator<Item = &str> {
-        self.rules.starts.iter().map(|start| start.name.as_str())
+        self.rules.starts.iter().map(|start| &*start.name)
     }
 
     /// Threads that run lanes, the caller's included.
@@ -228,7 +233,7 @@ impl Batch {
     /// When a console of this cartridge cannot go on from it.
     pub fn add_start(&mut self, start: Start) -> Result<usize, StartError> {
         if let Some(state) = &start.state {
-            let refused = |reason| StartError::Refused { name: start.name.clone(), reason };
+            let refused = |reason| StartError::Refused { name: start.name.to_string(), reason };
             self.trial.import(state).map_err(refused)?;
         }
         self.rules.starts.push(start);
@@ -416,33 +421,39 @@ impl Batch {
         Err(BatchError::Interrupted)
     }
 
-    /// The lane's whole state as bytes, for this or another environment of the same cartridge and image.
+    /// The lane as it is, for lanes of the same cartridge and image in this process.
     ///
     /// # Errors
     /// When there is no such lane or it was never reset.
-    pub fn snapshot(&self, lane: usize) -> Result<Vec<u8>, BatchError> {
-        let found = self.ready(lane)?;
-        Ok(snapshot::save(found, &self.rules))
+    pub fn keep(&self, lane: usize) -> Result<Kept, BatchError> {
+        Ok(Kept::of(self.ready(lane)?, &self.rules))
     }
 
-    /// Takes over snapshots, `None` leaves a lane alone. Nothing changes unless all of them fit.
+    /// Takes over kept lanes, `None` leaves a lane alone. Nothing changes unless all of them fit.
     ///
     /// # Errors
-    /// The first snapshot that does not fit, and why.
-    pub fn restore(&mut self, snapshots: &[Option<&[u8]>]) -> Result<(), BatchError> {
-        length("snapshots", snapshots.len(), self.lanes.len())?;
-        let (rules, trial) = (&self.rules, &mut self.trial);
-        let parse = |(lane, bytes): (usize, Option<&[u8]>)| {
-            let parsed = bytes.map(|bytes| snapshot::parse(bytes, rules, trial)).transpose();
-            parsed.map_err(|reason| BatchError::Snapshot { lane, reason })
-        };
-        let states = snapshots.iter().copied().enumerate().map(parse).collect::<Result<Vec<_>, _>>()?;
-        for (lane, state) in self.lanes.iter_mut().zip(states) {
-            if let Some(state) = state {
-                state.load(lane, rules);
+    /// The first one that does not fit, and why.
+    pub fn recall(&mut self, kept: &[Option<&Kept>]) -> Result<(), BatchError> {
+        length("kept lanes", kept.len(), self.lanes.len())?;
+        for (lane, kept) in kept.iter().enumerate() {
+            let checked = kept.map_or(Ok(()), |kept| kept.check(&self.rules, &self.trial));
+            checked.map_err(|reason| BatchError::Snapshot { lane, reason })?;
+        }
+        for (lane, kept) in self.lanes.iter_mut().zip(kept) {
+            if let Some(kept) = kept {
+                kept.load(lane, &self.rules);
             }
         }
         Ok(())
+    }
+
+    /// Reads what `Kept::to_bytes` gave, perhaps in another process, for lane `lane`.
+    ///
+    /// # Errors
+    /// When the bytes are no snapshot of this cartridge and image.
+    pub fn read(&self, lane: usize, bytes: &[u8]) -> Result<Kept, BatchError> {
+        let read = snapshot::parse(bytes, &self.rules, &self.blank);
+        read.map_err(|reason| BatchError::Snapshot { lane, reason })
     }
 
     /// Puts the state of lane `source` into the lanes of `mask`.
@@ -451,9 +462,9 @@ impl Batch {
     /// When there is no such lane, it was never reset, or the mask's length is wrong.
     pub fn fork(&mut self, source: usize, mask: &[bool]) -> Result<(), BatchError> {
         length("mask entries", mask.len(), self.lanes.len())?;
-        let state = snapshot::LaneState::of(self.ready(source)?, &self.rules);
+        let kept = self.keep(source)?;
         for (lane, _) in self.lanes.iter_mut().zip(mask).filter(|(_, chosen)| **chosen) {
-            state.clone().load(lane, &self.rules);
+            kept.load(lane, &self.rules);
         }
         Ok(())
     }
@@ -534,6 +545,11 @@ impl Batch {
         });
         Profile { work, stepping: self.stepping, calls: self.calls, translated }
     }
+}
+
+/// The image options, so that kept lanes of other ones are told apart.
+fn image_words(config: &Config) -> String {
+    if config.observed.image { format!("{:?}", config.image) } else { "none".into() }
 }
 
 fn length(what: &'static str, found: usize, expected: usize) -> Result<(), BatchError> {

@@ -7,16 +7,16 @@
 //! A reset loads the lane's start, runs one frame without buttons and then a random number of further ones.
 //! When lanes run, and in which slot they write, is `batch`'s business.
 
-use super::Machine;
 use super::actions::Pads;
 use super::config::Config;
 use super::log::Log;
 use super::observe::{Observer, Scratch, Stack, rgb_window};
 use super::rng::LaneRng;
 use super::starts::Start;
+use super::{Machine, MachineState};
 use crate::emulator::engine::{Draw, Engine, ResetKind};
 use crate::emulator::game::{Game, Memory};
-use crate::emulator::nes::ConsoleState;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What all lanes of a batch share.
@@ -28,6 +28,8 @@ pub(super) struct Rules {
     pub starts: Vec<Start>,
     /// SHA-1 of the ROM's payload.
     pub rom: [u8; 20],
+    /// The image options in words, as kept lanes carry them.
+    pub image_words: Arc<str>,
     /// Bytes of a RAM observation.
     pub ram_bytes: usize,
     pub timed: bool,
@@ -115,7 +117,7 @@ pub(super) struct Lane {
     pub(super) held: Pads,
     pub(super) outcome: Outcome,
     /// The state from which `replay` leads to the present one.
-    pub(super) checkpoint: ConsoleState,
+    pub(super) checkpoint: MachineState,
     pub(super) replay: Vec<Pads>,
     pub(super) work: Work,
     /// What is pressed, for those who want a movie of it.
@@ -131,7 +133,7 @@ impl Lane {
             .image
             .then(|| Stack::new(rules.observer.frame_bytes(), rules.config.image.frame_stack));
         Self {
-            checkpoint: engine.export(),
+            checkpoint: engine.saved(),
             engine,
             rng: LaneRng::new(0),
             start,
@@ -244,7 +246,7 @@ impl Lane {
 
     /// Takes the present state as the one to run again from.
     fn mark(&mut self) {
-        self.checkpoint = self.engine.export();
+        self.engine.save_over(&mut self.checkpoint);
         self.replay.clear();
     }
 
@@ -281,7 +283,7 @@ impl Lane {
 
     /// Comes to the present state again, this time drawing.
     fn redraw(&mut self, rules: &Rules, scratch: &mut Scratch) {
-        self.engine.import(&self.checkpoint).expect("the engine gave this state");
+        self.engine.load(&self.checkpoint);
         for index in 0..self.replay.len() {
             let (pads, left) = (self.replay[index], self.replay.len() - 1 - index);
             let seen = left <= usize::from(rules.config.image.maxpool);

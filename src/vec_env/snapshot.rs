@@ -1,21 +1,19 @@
-//! A lane as bytes: `RCLN`, the layout's version, the ROM's SHA-1, then the plain data of `LaneState`.
-//!
-//! Everything that decides what the lane does next, its random numbers included: a lane that takes a snapshot over goes
-//! on exactly as the one that gave it. It fits any lane, environment or process of the same ROM and image options.
+//! A kept lane as bytes: `RCLN`, the layout's version, the ROM's SHA-1, then the plain data of `LaneState`. For any
+//! process of the same ROM and image options.
 
-use super::Machine;
-use super::lane::{Lane, Outcome, Phase, Rules};
+use super::MachineState;
+use super::kept::Kept;
+use super::lane::{Outcome, Rules};
 use super::observe::Stack;
 use super::rng::LaneRng;
-use crate::emulator::engine::Engine;
 use crate::emulator::nes::codec::hex;
 use crate::emulator::nes::plain::{Plain, PlainError, Reader, plain_data};
 use crate::emulator::nes::{Buttons, ConsoleState};
+use std::sync::Arc;
 
 const MAGIC: &[u8; 4] = b"RCLN";
 /// Goes up whenever the plain data of `LaneState` or of a console's state changes.
 const VERSION: u16 = 1;
-const DIGEST_BYTES: usize = 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
@@ -27,6 +25,8 @@ pub enum SnapshotError {
     OtherRom { found: String, expected: String },
     #[error("its image options are {found}, this environment has {expected}; make both with the same options")]
     OtherImage { found: String, expected: String },
+    #[error("it belongs to a board with other memories, though the ROM is the same; use one header for both")]
+    OtherBoard,
     #[error(transparent)]
     Damaged(#[from] PlainError),
     #[error("it is damaged: {what}; take it again")]
@@ -58,80 +58,42 @@ plain_data! {
 }
 
 impl LaneState {
-    pub(super) fn of(lane: &Lane, rules: &Rules) -> Self {
+    fn of(kept: &Kept) -> Self {
         Self {
-            image: image_words(rules),
-            start: rules.starts[lane.start].name.clone().into_bytes(),
-            rng: lane.rng.0,
-            ended: lane.phase == Phase::Ended,
-            terminated: lane.outcome.terminated,
-            truncated: lane.outcome.truncated,
-            reward: lane.outcome.reward.to_bits(),
-            raw_reward: lane.tally.raw_reward.to_bits(),
-            episode_return: lane.tally.episode_return.to_bits(),
-            elapsed: lane.tally.elapsed,
-            held: lane.held.map(|pad| pad.0),
-            stack: lane.stack.as_ref().map_or_else(Vec::new, Stack::bytes),
-            console: lane.engine.export(),
-            checkpoint: lane.checkpoint.clone(),
-            replay: lane.replay.iter().flatten().map(|pad| pad.0).collect(),
+            start: kept.start.as_bytes().to_vec(),
+            image: kept.image.as_bytes().to_vec(),
+            rng: kept.rng.0,
+            ended: kept.ended,
+            terminated: kept.outcome.terminated,
+            truncated: kept.outcome.truncated,
+            reward: kept.outcome.reward.to_bits(),
+            raw_reward: kept.raw_reward.to_bits(),
+            episode_return: kept.episode_return.to_bits(),
+            elapsed: kept.elapsed,
+            held: kept.held.map(|pad| pad.0),
+            stack: kept.stack.as_ref().map_or_else(Vec::new, Stack::bytes),
+            console: kept.console.export(),
+            checkpoint: kept.checkpoint.export(),
+            replay: kept.replay.iter().flatten().map(|pad| pad.0).collect(),
         }
-    }
-
-    /// Puts the state into a lane. A start of a name that this environment does not have is left as the lane's own.
-    ///
-    /// # Panics
-    /// If the state was not checked by `parse` and is of another cartridge.
-    pub(super) fn load(self, lane: &mut Lane, rules: &Rules) {
-        lane.engine.import(&self.console).expect("the state was checked");
-        lane.rng = LaneRng(self.rng);
-        if let Some(start) = rules.starts.iter().position(|start| start.name.as_bytes() == self.start) {
-            lane.start = start;
-        }
-        lane.phase = if self.ended { Phase::Ended } else { Phase::Running };
-        lane.outcome =
-            Outcome { reward: f64::from_bits(self.reward), terminated: self.terminated, truncated: self.truncated };
-        lane.tally.raw_reward = f64::from_bits(self.raw_reward);
-        lane.tally.episode_return = f64::from_bits(self.episode_return);
-        lane.tally.elapsed = self.elapsed;
-        lane.held = self.held.map(Buttons);
-        if let Some(stack) = &mut lane.stack {
-            stack.load(&self.stack);
-        }
-        lane.checkpoint = self.checkpoint;
-        lane.replay.clear();
-        lane.replay.extend(self.replay.chunks_exact(2).map(|pads| [Buttons(pads[0]), Buttons(pads[1])]));
-        lane.reread(rules);
     }
 }
 
-fn image_words(rules: &Rules) -> Vec<u8> {
-    if rules.config.observed.image { format!("{:?}", rules.config.image).into_bytes() } else { b"none".to_vec() }
-}
-
-/// The lane's state as bytes.
-pub(super) fn save(lane: &Lane, rules: &Rules) -> Vec<u8> {
+/// The lane as bytes.
+pub(super) fn save(kept: &Kept) -> Vec<u8> {
     let mut out = Vec::with_capacity(64 * 1024);
     out.extend_from_slice(MAGIC);
     VERSION.put(&mut out);
-    out.extend_from_slice(&rules.rom);
-    LaneState::of(lane, rules).put(&mut out);
+    out.extend_from_slice(&kept.rom);
+    LaneState::of(kept).put(&mut out);
     out
 }
 
-/// The name of the state where the snapshot's later episodes begin, without a look at the rest.
-pub fn start_name(bytes: &[u8]) -> Option<String> {
-    let mut reader = Reader::new(bytes.strip_prefix(MAGIC)?);
-    let version = u16::get(&mut reader).ok()?;
-    reader.take(DIGEST_BYTES).ok()?;
-    String::from_utf8((version == VERSION).then(|| Vec::get(&mut reader).ok())??).ok()
-}
-
-/// Reads and checks a snapshot; `trial` is a console of the same cartridge, whose own state does not matter.
+/// Reads and checks a snapshot; `blank` is any state of a console with the cartridge.
 ///
 /// # Errors
 /// When the bytes are no snapshot, damaged, or of another ROM or image.
-pub(super) fn parse(bytes: &[u8], rules: &Rules, trial: &mut Machine) -> Result<LaneState, SnapshotError> {
+pub(super) fn parse(bytes: &[u8], rules: &Rules, blank: &MachineState) -> Result<Kept, SnapshotError> {
     let Some(rest) = bytes.strip_prefix(MAGIC) else {
         return Err(SnapshotError::NotASnapshot { found: bytes[..bytes.len().min(MAGIC.len())].to_vec() });
     };
@@ -145,10 +107,10 @@ pub(super) fn parse(bytes: &[u8], rules: &Rules, trial: &mut Machine) -> Result<
         return Err(SnapshotError::OtherRom { found: hex(rom), expected: hex(&rules.rom) });
     }
     let state = LaneState::get(&mut reader)?;
-    let expected = image_words(rules);
-    if state.image != expected {
-        let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        return Err(SnapshotError::OtherImage { found: words(&state.image), expected: words(&expected) });
+    let expected = &rules.image_words;
+    if state.image != expected.as_bytes() {
+        let found = String::from_utf8_lossy(&state.image).into_owned();
+        return Err(SnapshotError::OtherImage { found, expected: expected.to_string() });
     }
     let inconsistent = |what: String| SnapshotError::Inconsistent { what };
     let stack =
@@ -162,10 +124,30 @@ pub(super) fn parse(bytes: &[u8], rules: &Rules, trial: &mut Machine) -> Result<
     if state.replay.is_empty() || state.replay.len() % 2 == 1 || state.replay.len() > 2 * MOST_REPLAYED {
         return Err(inconsistent(format!("it replays {} pads", state.replay.len())));
     }
-    for console in [&state.console, &state.checkpoint] {
-        trial.import(console).map_err(|reason| inconsistent(reason.to_string()))?;
-    }
-    Ok(state)
+    let read = |console: &ConsoleState| {
+        let mut read = blank.clone();
+        read.import(console).map_err(|reason| inconsistent(reason.to_string())).map(|()| read)
+    };
+    Ok(Kept {
+        rom: rules.rom,
+        image: Arc::clone(&rules.image_words),
+        start: String::from_utf8_lossy(&state.start).into(),
+        rng: LaneRng(state.rng),
+        ended: state.ended,
+        outcome: Outcome {
+            reward: f64::from_bits(state.reward),
+            terminated: state.terminated,
+            truncated: state.truncated,
+        },
+        raw_reward: f64::from_bits(state.raw_reward),
+        episode_return: f64::from_bits(state.episode_return),
+        elapsed: state.elapsed,
+        held: state.held.map(Buttons),
+        stack: rules.config.observed.image.then(|| Stack::from_bytes(&state.stack, rules.config.image.frame_stack)),
+        console: read(&state.console)?,
+        checkpoint: read(&state.checkpoint)?,
+        replay: state.replay.chunks_exact(2).map(|pads| [Buttons(pads[0]), Buttons(pads[1])]).collect(),
+    })
 }
 
 /// Frames from a checkpoint to the present: at most the largest frame skip.

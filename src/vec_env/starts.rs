@@ -5,11 +5,12 @@
 use crate::emulator::cart::{Cartridge, StateError};
 use crate::emulator::engine::EngineError;
 use crate::emulator::nes::ConsoleState;
+use std::sync::Arc;
 
 /// A named beginning.
 #[derive(Debug, Clone)]
 pub struct Start {
-    pub name: String,
+    pub name: Arc<str>,
     /// `None`: the console is switched on.
     pub state: Option<ConsoleState>,
 }

@@ -14,6 +14,7 @@ use channels::Channels;
 use dmc::Dmc;
 use sequence::{Clocks, Sequence};
 
+#[derive(Clone, Copy)]
 pub(super) struct Apu {
     channels: Channels,
     sequence: Sequence,

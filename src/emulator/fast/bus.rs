@@ -86,6 +86,57 @@ impl Bus {
         }
     }
 
+    /// Becomes equal to that of another console with the same cartridge; switches stay.
+    pub(super) fn copy_from(&mut self, other: &Self) {
+        let Self {
+            cycles,
+            deadline,
+            data_bus,
+            ram,
+            prg_banks,
+            cart: _,
+            work_ram,
+            ppu,
+            apu,
+            pads,
+            oam_dma,
+            late_poll_at,
+            poll_slack,
+            mask_late_at,
+            mask_before,
+            irq_was,
+            idle_skip: _,
+        } = other;
+        self.cycles = *cycles;
+        self.deadline = *deadline;
+        self.data_bus = *data_bus;
+        self.ram = *ram;
+        self.prg_banks = *prg_banks;
+        self.work_ram.copy_from(work_ram);
+        self.ppu.copy_from(ppu);
+        self.apu = *apu;
+        self.pads = *pads;
+        self.oam_dma = *oam_dma;
+        self.late_poll_at = *late_poll_at;
+        self.poll_slack = *poll_slack;
+        self.mask_late_at = *mask_late_at;
+        self.mask_before = *mask_before;
+        self.irq_was = *irq_was;
+    }
+
+    /// Bytes outside of this structure that belong to this console alone.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let memory = &self.ppu.memory;
+        memory.vram.len() + memory.chr_ram.len() + self.work_ram.own_bytes()
+    }
+
+    /// A bus equal to this one.
+    pub(super) fn twin(&self) -> Self {
+        let mut twin = Self::new(&self.cart, 0, self.idle_skip);
+        twin.copy_from(self);
+        twin
+    }
+
     /// Forgets shifted polls of the past, after time was set.
     pub(super) fn forget_polls(&mut self) {
         self.late_poll_at = NEVER;

@@ -2,7 +2,7 @@
 
 use crate::emulator::nes::state::PadsState;
 
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Pads {
     held: [u8; 2],
     shift: [u8; 2],

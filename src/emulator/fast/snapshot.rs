@@ -1,17 +1,15 @@
 //! The fast engine's state as plain data and back.
 
-use super::Fast;
-use super::bus::Interrupt;
+use super::bus::{Bus, Interrupt};
 use super::cpu::Cpu;
 use crate::emulator::engine::EngineError;
 use crate::emulator::nes::state::{ConsoleState, CpuState};
 use crate::emulator::nes::timing::{DOTS_PER_LINE, LINES};
 
-pub(super) fn export(fast: &Fast) -> ConsoleState {
-    let Fast { cpu, bus, .. } = fast;
+pub(super) fn export(cpu: &Cpu, bus: &Bus, frame_count: u64) -> ConsoleState {
     let (polled, nmi_edge) = bus.pending(cpu.i);
     ConsoleState {
-        frame_count: fast.frame_count,
+        frame_count,
         cpu: CpuState {
             pc: cpu.pc,
             a: cpu.a,
@@ -37,12 +35,11 @@ pub(super) fn export(fast: &Fast) -> ConsoleState {
     }
 }
 
-pub(super) fn import(fast: &mut Fast, state: &ConsoleState) -> Result<(), EngineError> {
-    check(fast, state)?;
+/// Takes over all of a state but its number of frames.
+pub(super) fn import(cpu: &mut Cpu, bus: &mut Bus, state: &ConsoleState) -> Result<(), EngineError> {
+    check(bus, state)?;
     let cycles = state.cpu.cycles;
-    fast.frame_count = state.frame_count;
-    fast.cpu = Cpu::from_state(&state.cpu);
-    let bus = &mut fast.bus;
+    *cpu = Cpu::from_state(&state.cpu);
     bus.cycles = cycles;
     bus.data_bus = state.cpu.data_bus;
     bus.oam_dma = state.cpu.oam_dma;
@@ -62,10 +59,10 @@ pub(super) fn import(fast: &mut Fast, state: &ConsoleState) -> Result<(), Engine
 }
 
 /// Whether a state fits this cartridge and could have come from a console.
-fn check(fast: &Fast, state: &ConsoleState) -> Result<(), EngineError> {
+fn check(bus: &Bus, state: &ConsoleState) -> Result<(), EngineError> {
     let bad =
         |field, found: usize, expected: String| Err(EngineError::BadState { field, found: found as u64, expected });
-    let (ppu, bus) = (&state.ppu, &fast.bus);
+    let ppu = &state.ppu;
     let lengths = [
         ("the length of ppu.vram", ppu.vram.len(), bus.ppu.memory.vram.len()),
         ("the length of chr_ram", state.chr_ram.len(), bus.ppu.memory.chr_ram.len()),

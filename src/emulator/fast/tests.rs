@@ -251,6 +251,8 @@ proptest! {
         let mut plain = engine(&cart, false);
         let mut quick = engine(&cart, true);
         let mut reloaded = engine(&cart, true);
+        let mut copied = engine(&cart, true);
+        let mut kept = copied.saved();
         for frame in 0..6 {
             let pads = [Buttons(frame * 37), Buttons(frame)];
             plain.run_frame(pads, Draw::Picture);
@@ -258,6 +260,12 @@ proptest! {
             reloaded.run_frame(pads, Draw::Picture);
             prop_assert_eq!(plain.export().first_difference(&quick.export()), None, "drawing or skipping, frame {}", frame);
             prop_assert_eq!(plain.export().first_difference(&reloaded.export()), None, "reloaded, frame {}", frame);
+            copied.run_frame(pads, Draw::Skip);
+            prop_assert_eq!(plain.export().first_difference(&copied.export()), None, "copied, frame {}", frame);
+            copied.save_over(&mut kept);
+            prop_assert_eq!(plain.export().first_difference(&kept.export()), None, "what was kept, frame {}", frame);
+            copied = engine(&cart, true);
+            copied.load(&kept);
             prop_assert!(plain.frame() == reloaded.frame(), "the picture of frame {}", frame);
             let saved = reloaded.export();
             reloaded = engine(&cart, true);

@@ -1,41 +1,42 @@
 //! A lane's last observations, and the image that they make together: newest last.
 //!
 //! One ring of planes a lane. Nothing of an episode outlives its reset: the first observation fills every place.
+//! Kept lanes (`kept`) share their observations: a shared one is left to the others and replaced, never changed.
 
 use super::Layout;
+use std::sync::Arc;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Stack {
-    /// `depth` observations of `frame` bytes each.
-    bytes: Vec<u8>,
-    frame: usize,
-    depth: usize,
+    /// Observations of equal length.
+    places: Box<[Arc<[u8]>]>,
     /// Place of the newest observation.
     newest: usize,
 }
 
 impl Stack {
     pub(crate) fn new(frame: usize, depth: usize) -> Self {
-        Self { bytes: vec![0; frame * depth], frame, depth, newest: 0 }
+        Self { places: (0..depth).map(|_| vec![0; frame].into()).collect(), newest: 0 }
     }
 
     /// The place for the next observation, which becomes the newest; the caller fills it.
     pub(crate) fn push(&mut self) -> &mut [u8] {
-        self.newest = (self.newest + 1) % self.depth;
-        &mut self.bytes[self.newest * self.frame..][..self.frame]
+        self.newest = (self.newest + 1) % self.places.len();
+        Arc::make_mut(&mut self.places[self.newest])
     }
 
     /// Makes every observation equal to the newest: the start of an episode.
     pub(crate) fn repeat_newest(&mut self) {
-        let newest = self.newest * self.frame;
-        for place in (0..self.depth).filter(|&place| place != self.newest) {
-            self.bytes.copy_within(newest..newest + self.frame, place * self.frame);
+        let newest = Arc::clone(&self.places[self.newest]);
+        for (_, place) in self.places.iter_mut().enumerate().filter(|(at, _)| *at != self.newest) {
+            Arc::make_mut(place).copy_from_slice(&newest);
         }
     }
 
     /// The observations, oldest first.
     pub(crate) fn frames(&self) -> impl Iterator<Item = &[u8]> {
-        (1..=self.depth).map(|age| &self.bytes[(self.newest + age) % self.depth * self.frame..][..self.frame])
+        let depth = self.places.len();
+        (1..=depth).map(move |age| &*self.places[(self.newest + age) % depth])
     }
 
     /// The observations in a row, oldest first.
@@ -43,22 +44,30 @@ impl Stack {
         self.frames().collect::<Vec<_>>().concat()
     }
 
-    /// Takes over observations, oldest first, `frame * depth` bytes.
-    pub(crate) fn load(&mut self, oldest_first: &[u8]) {
-        self.bytes.copy_from_slice(oldest_first);
-        self.newest = self.depth - 1;
+    /// A stack of these observations: oldest first, `depth` of equal length.
+    pub(crate) fn from_bytes(oldest_first: &[u8], depth: usize) -> Self {
+        Self {
+            places: oldest_first.chunks_exact(oldest_first.len() / depth).map(Arc::from).collect(),
+            newest: depth - 1,
+        }
+    }
+
+    /// Becomes equal to another stack of the same shape, whose observations it shares.
+    pub(crate) fn share(&mut self, other: &Self) {
+        self.places.clone_from(&other.places);
+        self.newest = other.newest;
     }
 
     /// Writes the stacked image; `channels` is that of one observation.
     pub(crate) fn write(&self, layout: Layout, channels: usize, out: &mut [u8]) {
         match layout {
             Layout::Chw => {
-                for (frame, out) in self.frames().zip(out.chunks_exact_mut(self.frame.max(1))) {
+                for (frame, out) in self.frames().zip(out.chunks_exact_mut(self.places[0].len())) {
                     out.copy_from_slice(frame);
                 }
             }
             Layout::Hwc => {
-                let (pixels, total) = (self.frame / channels, channels * self.depth);
+                let (pixels, total) = (self.places[0].len() / channels, channels * self.places.len());
                 for (age, frame) in self.frames().enumerate() {
                     for (channel, plane) in frame.chunks_exact(pixels).enumerate() {
                         let first = age * channels + channel;
@@ -76,7 +85,7 @@ mod tests {
     use super::Stack;
 
     fn written(stack: &Stack, layout: Layout, channels: usize) -> Vec<u8> {
-        let mut out = vec![0; stack.bytes.len()];
+        let mut out = vec![0; stack.bytes().len()];
         stack.write(layout, channels, &mut out);
         out
     }
@@ -107,9 +116,20 @@ mod tests {
         let mut stack = Stack::new(1, 3);
         (1..=4).for_each(|value| stack.push()[0] = value);
         let saved = stack.bytes();
-        let mut other = Stack::new(1, 3);
-        other.load(&saved);
+        let other = Stack::from_bytes(&saved, 3);
         assert_eq!(saved, [2, 3, 4]);
         assert_eq!(written(&other, Layout::Chw, 1), saved);
+    }
+
+    #[test]
+    fn what_one_shares_with_another_neither_of_them_changes() {
+        let (mut one, mut other) = (Stack::new(1, 3), Stack::new(1, 3));
+        (1..=3).for_each(|value| one.push()[0] = value);
+        other.share(&one);
+        one.push()[0] = 4;
+        assert_eq!((one.bytes(), other.bytes()), (vec![2, 3, 4], vec![1, 2, 3]));
+        other.push()[0] = 9;
+        other.repeat_newest();
+        assert_eq!((one.bytes(), other.bytes()), (vec![2, 3, 4], vec![9, 9, 9]));
     }
 }

@@ -10,8 +10,9 @@ import rollcart
 from rollcart import _native
 
 STUB = Path(rollcart.__file__).with_name("_native.pyi")
+# Special methods that the stub lists.
+PROTOCOLS = {"__len__", "__getitem__", "__bytes__"}
 # What every Python module or class has and no stub lists.
-SEQUENCE = {"__len__", "__getitem__"}
 COMMON = set(dir(object)) | {"__all__", "__doc__", "__module__", "__weakref__", "__dict__"}
 
 
@@ -56,7 +57,7 @@ def present(cls: type) -> dict[str, object]:
     for name, member in vars(cls).items():
         if name == "__new__":
             members["__init__"] = binary_parameters(cls)
-        elif name in COMMON or (name.startswith("__") and name not in SEQUENCE):
+        elif name in COMMON or (name.startswith("__") and name not in PROTOCOLS):
             continue
         elif inspect.isgetsetdescriptor(member):
             members[name] = "property"

@@ -81,6 +81,26 @@ def test_lanes_outside_the_mask_and_none_stay() -> None:
     assert env.snapshot() == [early[0], late[1], late[2]]
 
 
+@pytest.mark.parametrize("options", [{}, {"state_copies": False}], ids=["copied", "exported"])
+def test_what_is_kept_in_the_process_is_what_the_bytes_say(options: dict[str, bool]) -> None:
+    env, other = (mk(3, limit=25, engine_options=options, **RANDOM) for _ in range(2))
+    env.reset(seed=1)
+    go(env, random_actions(env, 20, seed=2))
+    saved, kept = env.snapshot(), env.snapshot(portable=False)
+    assert [bytes(lane) for lane in kept if lane] == saved
+    tape = random_actions(env, 30, seed=3)
+    first = go(env, tape)
+    assert [bytes(lane) for lane in kept if lane] == saved  # stepping on has not changed them
+    for target in (env, other):
+        target.restore([kept[0], saved[1], kept[2]])
+        assert target.snapshot() == saved
+        equal(first, go(target, tape))
+    one = env.snapshot(np.array([False, True, False]), portable=False)
+    assert one[0] is None and one[1] is not None
+    with pytest.raises(StateError, match=r"lane 1.*image options"):
+        mk(3, frame_stack=3).restore([None, kept[1], None])
+
+
 def test_fork_copies_one_lane_into_many() -> None:
     env = mk(4, **RANDOM)
     env.reset(seed=0)

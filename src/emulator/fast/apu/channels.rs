@@ -12,7 +12,7 @@ const LENGTHS: [u8; 32] = [
     12,  16, 24, 18, 48, 20, 96, 22, 192, 24, 72, 26, 16, 28, 32, 30,
 ];
 
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Channels {
     /// $4000-$400F as written last.
     registers: [u8; 16],

@@ -11,6 +11,7 @@ const FIRST_CLOCK: u64 = 427;
 const IRQ_ON: u8 = 0x80;
 const LOOP: u8 = 0x40;
 
+#[derive(Clone, Copy)]
 pub(super) struct Dmc {
     registers: [u8; 4],
     level: u8,

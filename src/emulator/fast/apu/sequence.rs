@@ -50,6 +50,7 @@ const IRQ_OFF: u8 = 0x40;
 /// How far the sequence is when the reset sequence of the CPU begins.
 const POWER_ON_AHEAD: u64 = 0;
 
+#[derive(Clone, Copy)]
 pub(super) struct Sequence {
     /// $4017 as written last.
     written: u8,

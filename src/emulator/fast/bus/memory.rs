@@ -95,16 +95,34 @@ impl WorkRam {
     pub(in super::super) fn export(&self) -> Option<Vec<u8>> {
         let bytes = self.bytes()?;
         let common = std::ptr::eq(bytes, untouched(UNSAVED));
-        (!common && bytes.iter().any(|&byte| byte != UNSAVED)).then(|| bytes.to_vec())
+        (!common && bytes != untouched(UNSAVED)).then(|| bytes.to_vec())
     }
 
-    /// Takes over what `export` gave.
+    /// Takes over what `export` gave. Bytes that are all alike, as states of games have them that never use this RAM,
+    /// become nobody's own.
     pub(in super::super) fn import(&mut self, bytes: Option<&[u8]>) {
-        match (bytes, &mut *self) {
-            (_, Self::Absent) => {}
-            (Some(bytes), _) => self.own().copy_from_slice(bytes),
-            (None, Self::Owned(owned)) => owned.fill(UNSAVED),
-            (None, Self::Untouched(common)) => *common = untouched(UNSAVED),
+        if matches!(self, Self::Absent) {
+            return;
         }
+        let common = untouched(bytes.and_then(<[u8]>::first).copied().unwrap_or(UNSAVED));
+        match bytes {
+            Some(bytes) if bytes != common => self.own().copy_from_slice(bytes),
+            _ => *self = Self::Untouched(common),
+        }
+    }
+
+    /// Becomes equal to another one of the same cartridge; allocates only where that one has bytes of its own and this
+    /// one has none.
+    pub(super) fn copy_from(&mut self, other: &Self) {
+        match other {
+            Self::Absent => *self = Self::Absent,
+            Self::Untouched(common) => *self = Self::Untouched(common),
+            Self::Owned(bytes) => self.own().copy_from_slice(bytes),
+        }
+    }
+
+    /// Bytes that this console alone has.
+    pub(in super::super) fn own_bytes(&self) -> usize {
+        if let Self::Owned(bytes) = self { bytes.len() } else { 0 }
     }
 }

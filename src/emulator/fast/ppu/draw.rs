@@ -15,7 +15,7 @@ const TILES: usize = FRAME_WIDTH / 8 + 1;
 pub(in super::super) const BEHIND: u8 = 0x20;
 
 /// The eight sprite units.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Units {
     rows: [SpriteRow; SPRITES_PER_LINE],
     used: usize,

@@ -27,6 +27,17 @@ impl VideoMemory {
         }
     }
 
+    /// Becomes equal to that of another console with the same cartridge.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    pub(super) fn copy_from(&mut self, other: &Self) {
+        let Self { cart: _, chr_ram, vram, tables } = other;
+        self.chr_ram.copy_from_slice(chr_ram);
+        self.vram.copy_from_slice(vram);
+        self.tables = *tables;
+    }
+
     /// Both pattern tables.
     #[inline(always)]
     fn patterns(&self) -> &[u8] {

@@ -1,7 +1,7 @@
 //! Palette RAM at PPU $3F00-$3F1F: four background palettes, four sprite palettes. Each fourth entry of the
 //! sprites' half is the background's.
 
-#[derive(Clone, Default)]
+#[derive(Clone, Copy, Default)]
 pub(in super::super) struct PaletteRam {
     pub bytes: [u8; 32],
 }

@@ -1,4 +1,4 @@
-//! The PPU's state as plain data and back, at a frame boundary.
+//! The PPU's state as plain data and back, at a frame boundary, and from one console to another.
 
 use super::Ppu;
 use crate::emulator::nes::state::PpuState;
@@ -52,5 +52,69 @@ impl Ppu {
         self.memory.vram.copy_from_slice(&state.vram);
         self.nmi_at = super::NEVER;
         self.set_position(state.line, state.dot, state.odd_frame, cycle);
+    }
+
+    /// Becomes equal to that of another console with the same cartridge. How pictures are drawn stays, and the canvas.
+    pub(in super::super) fn copy_from(&mut self, other: &Self) {
+        let Self {
+            frame_start,
+            event,
+            event_at,
+            odd_frame,
+            nmi_at,
+            vblank,
+            vblank_suppressed,
+            hit,
+            overflow,
+            hit_at,
+            overflow_at,
+            overflow_from,
+            beam,
+            done,
+            line,
+            line_start,
+            second_write,
+            warming_up,
+            oam_addr,
+            read_buffer,
+            data_read_at,
+            open_bus,
+            oam,
+            palette,
+            memory,
+            drawing,
+            line_log: _,
+            beam_jumps: _,
+            avx2: _,
+            units,
+            canvas: _,
+        } = other;
+        self.frame_start = *frame_start;
+        self.event = *event;
+        self.event_at = *event_at;
+        self.odd_frame = *odd_frame;
+        self.nmi_at = *nmi_at;
+        self.vblank = *vblank;
+        self.vblank_suppressed = *vblank_suppressed;
+        self.hit = *hit;
+        self.overflow = *overflow;
+        self.hit_at = *hit_at;
+        self.overflow_at = *overflow_at;
+        self.overflow_from = *overflow_from;
+        self.beam = *beam;
+        self.done = *done;
+        self.line = *line;
+        self.line_start = *line_start;
+        self.second_write = *second_write;
+        self.warming_up = *warming_up;
+        self.oam_addr = *oam_addr;
+        self.read_buffer = *read_buffer;
+        self.data_read_at = *data_read_at;
+        self.open_bus = *open_bus;
+        self.oam = *oam;
+        self.palette = *palette;
+        self.memory.copy_from(memory);
+        self.drawing = *drawing;
+        self.units = *units;
     }
 }

@@ -46,14 +46,20 @@ def timed(side: Side, seconds: float) -> float:
 
 
 def in_turns(
-    sides: Sequence[Side], seconds: float, repeats: int, warm_up: float = 0.5
+    sides: Sequence[Side],
+    seconds: float,
+    repeats: int,
+    warm_up: float = 0.5,
+    progress: Callable[[str], object] = str,
 ) -> dict[str, list[float]]:
-    """The rates of `repeats` turns of each side."""
+    """The rates of `repeats` turns of each side. progress: gets a text before each."""
     rates: dict[str, list[float]] = {side.name: [] for side in sides}
     for side in sides:
+        progress(f"warming up {side.name}")
         timed(side, warm_up)
     for turn in range(repeats):
         for side in sides if turn % 2 == 0 else list(reversed(sides)):
+            progress(f"turn {turn + 1} of {repeats}: {side.name}")
             rates[side.name].append(timed(side, seconds))
     return rates
 

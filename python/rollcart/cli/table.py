@@ -27,6 +27,12 @@ ROWS = (
         ),
     ),
     Row(
+        "doctor",
+        "doctor",
+        "what this installation has, what it lacks, and how fast this machine is",
+        ("doctor", "doctor --json"),
+    ),
+    Row(
         "play",
         "play",
         "play a game by hand: keyboard and pads, frames taken back, states, movies",
@@ -41,6 +47,16 @@ ROWS = (
             "record run.rcm --check",
             "record inputs.txt --state Level2 --out shot.png --to 300",
             "record --lanes 16 --lane 3 --steps 500 --out lane3.gif",
+        ),
+    ),
+    Row(
+        "bench",
+        "bench",
+        "environment steps per second of a game, by lanes and threads",
+        (
+            "bench",
+            "bench --rom-path game.nes --lanes 16,64 --threads 1,2",
+            "bench --json --seconds 0.2 --repeats 1",
         ),
     ),
     Row(

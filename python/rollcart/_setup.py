@@ -45,16 +45,17 @@ def make(
     state: object,
     state_catalog: object,
     options: dict[str, Any],
+    files: Mapping[str, Any] | None = None,
 ) -> tuple[Lanes, list[int]]:
-    """The lanes, and the index of the state in which each one begins."""
-    found = games.find(game, rom_path)
+    """The lanes, and the index of the state in which each one begins. files: as `games.find` has them."""
+    found = games.find(game, rom_path, **(files or {}))
     catalog = _catalog(state_catalog, found)
     if not catalog and state is None:
         catalog = [found.state(found.default_state(int(options["players"])))]
     elif not catalog:
         first = state[0] if isinstance(state, (list, tuple)) and state else state
         catalog = [found.state(first)]
-    batch = Batch(found.rom, _json(options), found.data, found.scenario, catalog)
+    batch = Batch(found.rom, _json(options), found.data, found.scenario, catalog, list(found.scripts))
     for text in batch.warnings:
         warnings.warn(f"{found.name}: {text}", stacklevel=4)
     lanes = Lanes(batch, found, {name: index for index, (name, _) in enumerate(catalog)})

@@ -1,28 +1,23 @@
-"""Where a game's files are: ROM, data.json, scenario.json, metadata.json, states.
+"""A game's files as they were found: ROM, data.json, scenario.json and its scripts, metadata.json, states.
 
-The layout is Stable Retro's: ROOT/{stable,contrib,experimental}/GAME/FILE, or ROOT/GAME/FILE. Roots are, in
-this order, RETRO_DATA_PATH (several joined by the system's path separator, `~` allowed), this package's own
-data, and an installed stable-retro's. What the files mean is the native module's business.
+Which folders they are in is `discovery`'s business, what they mean the native module's.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import os
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rollcart import discovery
 from rollcart.errors import ConfigError, RomError, StateError
 
 BUNDLED = "CartRunner-Nes-v0"
-DATA_PATH = "RETRO_DATA_PATH"
 POWER_ON = "NONE"
-CATEGORIES = ("stable", "contrib", "experimental", "")
 _HEADER = 16
 
 
@@ -37,6 +32,7 @@ class Game:
     scenario: str
     metadata: dict[str, Any]
     folders: tuple[Path, ...] = field(default=())
+    scripts: tuple[tuple[str, str], ...] = field(default=())
 
     def default_state(self, players: int) -> str:
         """The name of the state in which episodes begin by default; NONE is power-on."""
@@ -46,8 +42,7 @@ class Game:
 
     def state_names(self) -> list[str]:
         """The states in the game's folders."""
-        found = {path.stem for folder in self.folders for path in folder.glob("*.state")}
-        return sorted(name for name in found if not name.startswith("_"))
+        return discovery.states_in(self.folders)
 
     def state(self, source: object) -> tuple[str, bytes | None]:
         """Name and bytes of a state: a name in the game's folders, a path, bytes, or NONE (power-on)."""
@@ -72,46 +67,39 @@ class Game:
         )
 
 
-def roots() -> Iterator[Path]:
-    """The data folders that exist, in the order of search."""
-    for text in os.environ.get(DATA_PATH, "").split(os.pathsep):
-        if text and (path := Path(text).expanduser()).is_dir():
-            yield path
-    yield Path(__file__).parent / "data"
-    # Found without importing it: it is slow, and may not be able to be imported here.
-    retro = importlib.util.find_spec("stable_retro")
-    for place in (retro.submodule_search_locations or []) if retro else []:
-        if (path := Path(place) / "data").is_dir():
-            yield path
+def find(
+    game: str,
+    rom_path: str | os.PathLike[str] | bytes | None = None,
+    *,
+    integrations: Any = None,
+    scenario: str | os.PathLike[str] | None = None,
+    info: str | os.PathLike[str] | None = None,
+) -> Game:
+    """Finds a game's files. `rom_path` gives the ROM itself; `game`'s files are used if they are for it.
 
-
-def folders(game: str) -> tuple[Path, ...]:
-    """The folders of a game, in the order of search."""
-    if not isinstance(game, str) or not game or Path(game).name != game:
-        raise ConfigError(f"game: expected the name of a game such as {BUNDLED}, found {game!r}")
-    candidates = (root / category / game for root in roots() for category in CATEGORIES)
-    return tuple(path for path in candidates if path.is_dir())
-
-
-def find(game: str, rom_path: str | os.PathLike[str] | bytes | None = None) -> Game:
-    """Finds a game's files. `rom_path` gives the ROM itself; `game`'s files are used if they are for it."""
-    places = folders(game)
+    integrations: see `discovery.Integrations`. scenario, info: other files than scenario.json and data.json,
+    by name in the game's folders or by path.
+    """
+    places = discovery.folders(game, integrations)
+    names = scenario or "scenario", info or "data"
     if rom_path is None:
-        return _complete(game, places, *_rom_of(game, places))
+        return _complete(game, places, *_rom_of(game, places), *names)
     rom, source = _given_rom(rom_path)
     expected = _expected(places)
     if places and (not expected or payload_sha1(rom) in expected):
-        return _complete(game, places, rom, source)
+        return _complete(game, places, rom, source, *names)
     if game != BUNDLED:
         found = f"its payload has SHA-1 {payload_sha1(rom)}"
         if places:
             raise RomError(
                 f"rom_path: {source} is not {game}: {found}, expected {' or '.join(sorted(expected))}"
             )
-        raise _no_folder(game)
+        raise discovery.no_folder(game)
+    if scenario or info:
+        return _complete(Path(source).stem or "rom", (), rom, source, *names)
     warnings.warn(
         f"{source} is none of the games with data files ({BUNDLED} is assumed when no game is named): "
-        "rewards are 0 and episodes end only by max_episode_steps; name its game=",
+        "rewards are 0 and episodes end only by max_episode_steps; name its game=, or scenario= and info=",
         stacklevel=3,
     )
     return Game(Path(source).stem or "rom", rom, source, '{"info": {}}', "{}", {}, ())
@@ -120,13 +108,6 @@ def find(game: str, rom_path: str | os.PathLike[str] | bytes | None = None) -> G
 def payload_sha1(rom: bytes) -> str:
     """The digest that rom.sha files carry: of everything after the header."""
     return hashlib.sha1(rom[_HEADER:]).hexdigest()
-
-
-def _no_folder(game: str) -> ConfigError:
-    searched = ", ".join(str(root) for root in roots())
-    return ConfigError(
-        f"game: no folder {game} under {searched}; set {DATA_PATH} to a folder that holds stable/{game}"
-    )
 
 
 def _expected(places: tuple[Path, ...]) -> set[str]:
@@ -150,7 +131,7 @@ def _given_rom(rom: str | os.PathLike[str] | bytes) -> tuple[bytes, str]:
 
 def _rom_of(game: str, places: tuple[Path, ...]) -> tuple[bytes, str]:
     if not places:
-        raise _no_folder(game)
+        raise discovery.no_folder(game)
     name = _json(places, "metadata.json").get("original_rom_name")
     for file in ("rom.nes", name):
         if file and (path := _first(places, file)):
@@ -175,10 +156,53 @@ def _json(places: tuple[Path, ...], file: str) -> dict[str, Any]:
     return value
 
 
-def _complete(game: str, places: tuple[Path, ...], rom: bytes, source: str) -> Game:
-    def text(file: str, default: str) -> str:
-        path = _first(places, file)
-        return path.read_text() if path else default
+def _complete(
+    game: str,
+    places: tuple[Path, ...],
+    rom: bytes,
+    source: str,
+    scenario: str | os.PathLike[str],
+    info: str | os.PathLike[str],
+) -> Game:
+    scenario_file = _named(places, "scenario", scenario, "scenario")
+    info_file = _named(places, "info", info, "data")
+    text = scenario_file.read_text() if scenario_file else "{}"
+    return Game(
+        game,
+        rom,
+        source,
+        info_file.read_text() if info_file else '{"info": {}}',
+        text,
+        _json(places, "metadata.json"),
+        places,
+        _scripts(text, scenario_file),
+    )
 
-    data, scenario = text("data.json", '{"info": {}}'), text("scenario.json", "{}")
-    return Game(game, rom, source, data, scenario, _json(places, "metadata.json"), places)
+
+def _named(places: tuple[Path, ...], option: str, name: str | os.PathLike[str], usual: str) -> Path | None:
+    """A JSON file by name in the game's folders, or by path; only the usual one may be missing."""
+    if not isinstance(name, (str, os.PathLike)):
+        raise ConfigError(f"{option}: expected the name of a file or a path, found {name!r}")
+    text = os.fspath(name)
+    file = text if text.endswith(".json") else f"{text}.json"
+    path = Path(file).expanduser()
+    if found := _first(places, file) if path.name == file else None:
+        return found
+    if path.is_file():
+        return path
+    if text == usual:
+        return None
+    known = sorted({found.name for place in places for found in place.glob("*.json")} - {"metadata.json"})
+    have = ", ".join(known) or "none"
+    raise ConfigError(f"{option}: expected a file of the game's folders ({have}) or a path, found {text!r}")
+
+
+def _scripts(scenario: str, path: Path | None) -> tuple[tuple[str, str], ...]:
+    """Names and texts of the scripts that a scenario names and that are there beside it."""
+    try:
+        names = json.loads(scenario).get("scripts", [])
+    except (ValueError, AttributeError):
+        return ()  # The native module says what is wrong with the file.
+    named = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    files = [(name, path.parent / name) for name in named] if path else []
+    return tuple((name, file.read_text()) for name, file in files if file.is_file())

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
-from rollcart import games
+from rollcart import discovery, games
 from rollcart._native import Console
 from rollcart.errors import UnsupportedBoard
 
@@ -58,13 +58,13 @@ class Found:
 def known_games() -> dict[str, Target]:
     """Payload SHA-1 to game, for every rom.sha; the first folder in the order of search counts."""
     known: dict[str, Target] = {}
-    for root in games.roots():
-        for category in games.CATEGORIES:
-            for path in sorted((root / category).glob("*/rom.sha")):
-                if OTHER_SYSTEM.search(path.parent.name):
-                    continue
-                for digest in path.read_text().lower().split():
-                    known.setdefault(digest, Target(path.parent.name, path.parent, category))
+    for shelf in discovery.shelves():
+        category = shelf.name if shelf.name in discovery.CATEGORIES else "stable"
+        for path in sorted(shelf.glob("*/rom.sha")):
+            if OTHER_SYSTEM.search(path.parent.name):
+                continue
+            for digest in path.read_text().lower().split():
+                known.setdefault(digest, Target(path.parent.name, path.parent, category))
     return known
 
 
@@ -103,7 +103,7 @@ def run(
 
 
 def _data_path() -> Path | None:
-    texts = [text for text in os.environ.get(games.DATA_PATH, "").split(os.pathsep) if text]
+    texts = [text for text in os.environ.get(discovery.DATA_PATH, "").split(os.pathsep) if text]
     return Path(texts[0]).expanduser() if texts else None
 
 
@@ -199,7 +199,7 @@ def _why_not(name: str, body: bytes, headed: bool, known: dict[str, Target], nam
 
 
 def _place(found: Found, body: bytes, target: Target, root: Path | None, dry_run: bool) -> Found:
-    folder = target.folder if root is None else root / (target.category or "stable") / target.game
+    folder = target.folder if root is None else root / target.category / target.game
     path = folder / "rom.nes"
     outcome = PRESENT if path.is_file() and path.read_bytes() == body else IMPORTED
     if outcome == IMPORTED and not dry_run:
@@ -217,7 +217,7 @@ def _write(path: Path, body: bytes) -> None:
         Path(file.name).replace(path)
     except OSError as error:
         text = f"cannot write {path}: {error.strerror}; choose another folder with --into, and name it in"
-        raise type(error)(f"{text} {games.DATA_PATH}") from None
+        raise type(error)(f"{text} {discovery.DATA_PATH}") from None
 
 
 def _board(body: bytes) -> str | None:

@@ -47,6 +47,10 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
             (power-on); or a list of them, one a lane. By default what metadata.json says.
         state_catalog: States (a list, or a dict of names and states); lane i begins at number i modulo their
             count.
+        integrations: Where Stable Retro's files are looked for: None (everywhere), "stable", "contrib",
+            "experimental", "custom", "all", several joined by |, or the number (see `rollcart.discovery`).
+        scenario: Another scenario than scenario.json: a name in the game's folders, or a path.
+        info: Other variables than data.json's, likewise.
         engine: "fast".
         engine_options: A dict: `ram_fill` (0xFF), and switches (True): `idle_skip`, `line_log`,
             `beam_jumps`, `direct_bins`, `simd`, `state_copies`; `jit` (False), and what docs/engine.md
@@ -56,7 +60,8 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         maxpool: Observe the pixelwise maximum of the last two frames.
         obs: "image", "ram" (uint8[2048], [10240] with work RAM) or "dict" (keys image and ram).
         grayscale: Grey values instead of red, green and blue.
-        crop: Pixels (top, right, bottom, left) of the 224 x 240 picture that are hidden.
+        crop: Pixels (top, right, bottom, left) of the 224 x 240 picture that are hidden; "scenario" for all
+            that the game's scenario does not show.
         crop_mode: "mask" blackens them, "cut" removes them.
         resize: (height, width) of the image; None leaves the picture's.
         resize_algorithm: "area", "nearest" or "bilinear".
@@ -93,6 +98,9 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         rom_path: str | os.PathLike[str] | bytes | None = None,
         state: Any = None,
         state_catalog: Any = None,
+        integrations: Any = None,
+        scenario: str | os.PathLike[str] | None = None,
+        info: str | os.PathLike[str] | None = None,
         engine: str = "fast",
         engine_options: dict[str, Any] | None = None,
         frame_skip: int = 4,
@@ -100,7 +108,7 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         maxpool: bool = False,
         obs: str = "image",
         grayscale: bool = True,
-        crop: Sequence[int] = (32, 0, 0, 0),
+        crop: Sequence[int] | str = (32, 0, 0, 0),
         crop_mode: str = "mask",
         resize: Sequence[int] | None = (84, 84),
         resize_algorithm: str = "area",
@@ -144,7 +152,8 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
             "info_keys": None if info_keys is None else [key for key in info_keys if key != "state"],
             "num_threads": num_threads,
         }
-        lanes, self._starts = _setup.make(game, rom_path, state, state_catalog, options)
+        files = {"integrations": integrations, "scenario": scenario, "info": info}
+        lanes, self._starts = _setup.make(game, rom_path, state, state_catalog, options, files)
         batch = lanes.batch
         self._lanes: _setup.Lanes | None = lanes
         self._batch: Batch | None = batch

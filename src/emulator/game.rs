@@ -1,8 +1,10 @@
 //! What RAM means: a game's Stable Retro files compiled to readers and rules.
 //!
 //! `data.json` names places in memory (`decode` reads one place, `variables` the whole file); `scenario.json`
-//! turns their values into reward and "done" (`measure` has the operators, `scenario` the file). The semantics are
-//! those of stable-retro 1.0.1's code, not of its prose, wherever the two differ.
+//! turns their values into reward and "done" (`measure` has the operators, `scenario` the file), with Lua scripts where
+//! it names some (`program` is what can be said of them before they run, `script` runs them). `episode` puts it all
+//! together, frame by frame. The semantics are those of stable-retro 1.0.1's code, not of its prose, wherever the two
+//! differ.
 //!
 //! Left to others: which file of which folder is read (Python), when a frame is evaluated (`vec_env`), the
 //! machine itself: this room sees bytes of memory and no engine type.
@@ -11,13 +13,23 @@
 //! decode table test. To add an operator: (1) a row in `measure::OPERATORS`, (2) its arm in `Operator::apply`.
 
 mod decode;
+mod episode;
 mod measure;
+mod program;
 mod scenario;
+#[cfg(feature = "lua")]
+mod script;
+#[cfg(not(feature = "lua"))]
+#[path = "game/no_script.rs"]
+mod script;
 mod variables;
 
 pub use decode::ValueType;
+pub use episode::Episode;
 pub use measure::{Measurement, Operator};
-pub use scenario::{Condition, Rule, Scenario, Verdict};
+pub use program::{Program, Source};
+pub use scenario::{Condition, PLAYERS, Rule, Scenario, Verdict};
+pub use script::ScriptError;
 pub use variables::{Variable, Variables};
 
 /// What the game's files may look at: work memory as the processor addresses it.
@@ -30,6 +42,17 @@ pub use variables::{Variable, Variables};
 pub struct Memory<'a> {
     pub ram: &'a [u8],
     pub work_ram: &'a [u8],
+}
+
+impl Memory<'_> {
+    /// The byte at an address, where there is memory.
+    #[must_use]
+    pub fn byte(&self, address: usize) -> Option<u8> {
+        match address.checked_sub(0x6000) {
+            None => self.ram.get(address).copied(),
+            Some(offset) => self.work_ram.get(offset).copied(),
+        }
+    }
 }
 
 /// A fault in a game's files: what was expected, what was found.
@@ -49,10 +72,14 @@ pub enum GameError {
     #[error("scenario.json: {place}: expected {expected}, found {found}")]
     BadValue { place: String, expected: &'static str, found: String },
     #[error(
-        "scenario.json: {place} names the script {script:?}; Lua scripts are not supported here, \
-         give the condition as variables or pass another scenario"
+        "scenario.json: {place} names the script function {script:?}; expected \"lua:FUNCTION\" and the file that has it \
+         under \"scripts\""
     )]
     Script { place: String, script: String },
+    #[error("scenario.json: \"scripts\" names {file:?}, which is not there beside it")]
+    NoSuchScript { file: String },
+    #[error(transparent)]
+    BadScript(#[from] ScriptError),
 }
 
 /// Everything that a lane needs to know about a game.
@@ -60,24 +87,40 @@ pub enum GameError {
 pub struct Game {
     pub variables: Variables,
     pub scenario: Scenario,
+    /// The scenario's scripts, if it has some.
+    pub program: Option<Program>,
     /// Places where the files mean something else than their documentation says, for the user to read once.
     pub warnings: Vec<String>,
 }
 
 impl Game {
-    /// Compiles both files. `work_ram` is the size of the cartridge's work RAM in bytes: variables outside memory
-    /// are left out, as Stable Retro does, and a scenario that uses one is an error here, not at the first step.
+    /// Compiles the files. `scripts` are those that the scenario names. `work_ram` is the size of the cartridge's work
+    /// RAM in bytes: variables outside memory are left out, as Stable Retro does, and a scenario that uses one is an
+    /// error here, not at the first step.
     ///
     /// # Errors
     /// A [`GameError`] that names the file, the place in it and what was expected.
-    pub fn compile(data: &str, scenario: &str, work_ram: usize) -> Result<Self, GameError> {
+    pub fn compile(data: &str, scenario: &str, scripts: &[Source], work_ram: usize) -> Result<Self, GameError> {
         let parse = |file, text| {
             serde_json::from_str::<serde_json::Value>(text)
                 .map_err(|e| GameError::NotJson { file, reason: e.to_string() })
         };
         let mut warnings = Vec::new();
         let variables = Variables::compile(&parse("data.json", data)?, work_ram, &mut warnings)?;
-        let scenario = Scenario::compile(&parse("scenario.json", scenario)?, &variables, &mut warnings)?;
-        Ok(Self { variables, scenario, warnings })
+        let file = parse("scenario.json", scenario)?;
+        let program = Program::compile(&file, scripts, &variables, &mut warnings)?;
+        let scenario = Scenario::compile(&file, &variables, program.as_ref(), &mut warnings)?;
+        Ok(Self { variables, scenario, program, warnings })
+    }
+
+    /// The names of what an episode's values are: the variables, then what the scripts add, each in alphabetical order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.variables.names().chain(self.program.iter().flat_map(|program| program.added.iter().map(String::as_str)))
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.variables.len() + self.program.as_ref().map_or(0, |program| program.added.len())
     }
 }

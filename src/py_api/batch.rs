@@ -10,9 +10,8 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
-use super::errors;
+use super::{errors, rules};
 use crate::emulator::cart::Cartridge;
-use crate::emulator::game::Game;
 use crate::emulator::nes::codec;
 use crate::vec_env::{
     self, BatchError, Buffers, Config, Kept, MakeError, Outcome, Start, Tally, WINDOW_HEIGHT, WINDOW_WIDTH,
@@ -71,7 +70,7 @@ fn called(error: BatchError) -> PyErr {
             PyValueError::new_err(text)
         }
         BatchError::NotReset { .. } | BatchError::Ended { .. } => errors::raised::ResetNeeded::new_err(text),
-        BatchError::OtherProcess | BatchError::Interrupted => PyRuntimeError::new_err(text),
+        BatchError::OtherProcess | BatchError::Interrupted | BatchError::Script { .. } => PyRuntimeError::new_err(text),
         BatchError::Snapshot { .. } => errors::raised::StateError::new_err(text),
     }
 }
@@ -103,8 +102,9 @@ fn bytes_of<'a>(array: &'a mut Output<'_>) -> PyResult<&'a mut [u8]> {
 #[pymethods]
 impl Batch {
     /// options: JSON of NesVectorEnv's arguments. data, scenario: the texts of the game's files. starts: names and the
-    /// bytes of their states, None for power-on.
+    /// bytes of their states, None for power-on. scripts: names and texts of the scenario's scripts.
     #[new]
+    #[pyo3(signature = (rom, options, data, scenario, starts, scripts = Vec::new()))]
     fn new(
         py: Python<'_>,
         rom: &[u8],
@@ -112,13 +112,13 @@ impl Batch {
         data: &str,
         scenario: &str,
         starts: Vec<(String, Option<Vec<u8>>)>,
+        scripts: Vec<(String, String)>,
     ) -> PyResult<Self> {
         let cart = Arc::new(Cartridge::parse(rom).map_err(|error| errors::rom(&error))?);
         let work_ram = if cart.has_work_ram() { 0x2000 } else { 0 };
-        let game = Game::compile(data, scenario, work_ram).map_err(|error| errors::config(error.to_string()))?;
+        let game = rules::compile(data, scenario, scripts, work_ram)?;
         let options = serde_json::from_str(options).map_err(|error| errors::config(error.to_string()))?;
-        let config = Config::read(options, game.scenario.actions.as_deref())
-            .map_err(|error| errors::config(error.to_string()))?;
+        let config = Config::read(options, Some(&game.scenario)).map_err(|error| errors::config(error.to_string()))?;
         let read = |(name, bytes): &(String, Option<Vec<u8>>)| Start::read(name, bytes.as_deref(), &cart);
         let starts = starts.iter().map(read).collect::<Result<Vec<_>, _>>().map_err(|error| made(&error.into()))?;
         let batch = vec_env::Batch::new(&cart, config, game, starts).map_err(|error| made(&error))?;

@@ -18,7 +18,7 @@ use super::threads;
 use super::{Machine, MachineState, Translated};
 use crate::emulator::cart::Cartridge;
 use crate::emulator::engine::{Engine, EngineError};
-use crate::emulator::game::Game;
+use crate::emulator::game::{Game, ScriptError};
 use rayon::ThreadPool;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -59,6 +59,8 @@ pub enum BatchError {
     OtherProcess,
     #[error("interrupted: some lanes have moved and some have not; reset all of them")]
     Interrupted,
+    #[error("lane {lane}: {reason}; some lanes have moved and some have not; reset all of them")]
+    Script { lane: usize, reason: ScriptError },
     #[error("snapshot for lane {lane}: {reason}")]
     Snapshot { lane: usize, reason: SnapshotError },
 }
@@ -414,19 +416,27 @@ impl Batch {
                 work(own, &mut stops);
             }),
         }
-        if !stop.into_inner() {
-            return Ok(());
+        let mut faults = self.lanes.iter_mut().enumerate().filter(|_| self.rules.game.program.is_some());
+        let fault = faults.find_map(|(lane, found)| Some((lane, found.fault.take()?)));
+        let broken_off = match fault {
+            Some((lane, reason)) => BatchError::Script { lane, reason },
+            None if stop.into_inner() => BatchError::Interrupted,
+            None => return Ok(()),
+        };
+        for lane in &mut self.lanes {
+            lane.phase = Phase::New;
+            lane.fault = None;
         }
-        self.lanes.iter_mut().for_each(|lane| lane.phase = Phase::New);
-        Err(BatchError::Interrupted)
+        Err(broken_off)
     }
 
     /// The lane as it is, for lanes of the same cartridge and image in this process.
     ///
     /// # Errors
-    /// When there is no such lane or it was never reset.
+    /// When there is no such lane, it was never reset, or its scenario's scripts keep values that cannot be carried over.
     pub fn keep(&self, lane: usize) -> Result<Kept, BatchError> {
-        Ok(Kept::of(self.ready(lane)?, &self.rules))
+        let kept = Kept::of(self.ready(lane)?, &self.rules);
+        kept.map_err(|reason| BatchError::Snapshot { lane, reason: reason.into() })
     }
 
     /// Takes over kept lanes, `None` leaves a lane alone. Nothing changes unless all of them fit.

@@ -11,6 +11,7 @@ pub(crate) use fields::Fields;
 use super::actions::{ActionSpace, console_groups};
 use super::observe::{Algorithm, Crop, ImageSpec, Layout, WINDOW_HEIGHT, WINDOW_WIDTH};
 use crate::emulator::engine::{EngineOptions, SWITCHES};
+use crate::emulator::game::Scenario;
 use serde_json::Value;
 
 /// What happens to a lane whose episode has ended.
@@ -58,6 +59,8 @@ pub struct Config {
     pub observed: Observed,
     pub image: ImageSpec,
     pub actions: ActionSpace,
+    /// Pads that are played, 1 or 2.
+    pub players: usize,
     /// Each lane's limit.
     pub max_episode_steps: Vec<Option<u64>>,
     pub autoreset: Autoreset,
@@ -71,17 +74,17 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads the options of `rollcart.NesVectorEnv`. `groups` are the game's own groups of button combinations.
+    /// Reads the options of `rollcart.NesVectorEnv`. A game may have its own groups of button combinations and crop.
     ///
     /// # Errors
     /// The first option that is not what it has to be.
-    pub fn read(options: Value, groups: Option<&[Vec<Vec<String>>]>) -> Result<Self, ConfigError> {
+    pub fn read(options: Value, game: Option<&Scenario>) -> Result<Self, ConfigError> {
         let mut fields = Fields::new("NesVectorEnv", options)?;
         let engine = engine_options(&mut fields)?;
         let frame_skip = fields.integer("frame_skip", 4, 1..=60)? as u32;
-        let image = image(&mut fields)?;
+        let image = image(&mut fields, game.and_then(|game| game.crops[0]).unwrap_or_default())?;
         let players = fields.integer("players", 1, 1..=2)? as usize;
-        let groups = groups.map_or_else(console_groups, <[_]>::to_vec);
+        let groups = game.and_then(|game| game.actions.clone()).unwrap_or_else(console_groups);
         let num_envs = fields.integer("num_envs", 1, 1..=MOST_LANES)? as usize;
         let config = Self {
             num_envs,
@@ -90,6 +93,7 @@ impl Config {
             observed: fields.choice("obs", &OBSERVED)?,
             image,
             actions: ActionSpace::read(fields.take("actions"), &groups, players)?,
+            players,
             max_episode_steps: fields.integer_per_lane("max_episode_steps", num_envs, 1..=u64::from(u32::MAX))?,
             autoreset: fields.choice("autoreset_mode", &AUTORESET)?,
             noop_reset_max: fields.integer("noop_reset_max", 0, 0..=100_000)? as u32,
@@ -129,9 +133,20 @@ fn engine_options(fields: &mut Fields) -> Result<EngineOptions, ConfigError> {
     Ok(options)
 }
 
-fn image(fields: &mut Fields) -> Result<ImageSpec, ConfigError> {
-    let [top, right, bottom, left] =
-        fields.integers("crop", "(top, right, bottom, left)", 0..=240)?.unwrap_or(DEFAULT_CROP);
+/// `window` is what the game's scenario shows: x, y, width, height.
+fn image(fields: &mut Fields, window: [usize; 4]) -> Result<ImageSpec, ConfigError> {
+    const CROP: &str = "(top, right, bottom, left)";
+    let [top, right, bottom, left] = match fields.take("crop") {
+        None => DEFAULT_CROP,
+        Some(Value::String(word)) if word == "scenario" => margins(window),
+        Some(Value::String(word)) => {
+            return Err(ConfigError::new("crop", format_args!("{CROP} or \"scenario\""), format_args!("{word:?}")));
+        }
+        Some(value) => {
+            let object = Value::Object([("crop".to_owned(), value)].into_iter().collect());
+            Fields::new("crop", object)?.integers("crop", CROP, 0..=240)?.unwrap_or(DEFAULT_CROP)
+        }
+    };
     if top + bottom >= WINDOW_HEIGHT || left + right >= WINDOW_WIDTH {
         return Err(ConfigError::new(
             "crop",
@@ -162,6 +177,15 @@ fn image(fields: &mut Fields) -> Result<ImageSpec, ConfigError> {
     })
 }
 
+/// The pixels that a window leaves out on each side; a width or height of 0 or too much reaches to the edge.
+fn margins([x, y, width, height]: [usize; 4]) -> [usize; 4] {
+    let beyond = |from: usize, length: usize, most: usize| match from + length {
+        end if length > 0 && end <= most => most - end,
+        _ => 0,
+    };
+    [y, beyond(x, width, WINDOW_WIDTH), beyond(y, height, WINDOW_HEIGHT), x]
+}
+
 fn info_keys(value: Option<Value>) -> Result<Option<Vec<String>>, ConfigError> {
     let Some(value) = value else { return Ok(None) };
     serde_json::from_value(value.clone()).map(Some).map_err(|_| ConfigError::new("info_keys", "a list of names", value))
@@ -169,7 +193,7 @@ fn info_keys(value: Option<Value>) -> Result<Option<Vec<String>>, ConfigError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Autoreset, Config};
+    use super::{Autoreset, Config, Crop, Scenario};
     use serde_json::json;
 
     #[test]
@@ -179,6 +203,19 @@ mod tests {
         assert_eq!((config.image.crop.top, config.image.size), (32, Some((84, 84))));
         assert_eq!(config.autoreset, Autoreset::NextStep);
         assert!(config.observed.image && !config.observed.ram && config.image.grayscale && !config.image.cut);
+    }
+
+    #[test]
+    fn a_scenarios_window_is_cropped_to_by_name() {
+        for (window, margins) in
+            [([0, 0, 0, 0], [0, 0, 0, 0]), ([8, 16, 200, 100], [16, 32, 108, 8]), ([40, 0, 300, 224], [0, 0, 0, 40])]
+        {
+            let mut scenario = Scenario::default();
+            scenario.crops[0] = Some(window);
+            let crop = Config::read(json!({"crop": "scenario"}), Some(&scenario)).unwrap().image.crop;
+            assert_eq!([crop.top, crop.right, crop.bottom, crop.left], margins, "{window:?}");
+        }
+        assert_eq!(Config::read(json!({"crop": "scenario"}), None).unwrap().image.crop, Crop::default());
     }
 
     #[test]

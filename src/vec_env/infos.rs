@@ -12,6 +12,7 @@ enum Column {
     ElapsedSteps,
     EpisodeReturn,
     RawReward,
+    PlayerReward(usize),
 }
 
 /// Name and column; the last says whether it is there only with `reward_clip`.
@@ -32,11 +33,15 @@ impl Infos {
     /// A game's variable hides a built-in key of the same name.
     pub fn new(game: &Game, config: &Config) -> Result<Self, ConfigError> {
         let mut known: Vec<_> =
-            game.variables.names().enumerate().map(|(i, name)| (name.to_owned(), Column::Variable(i))).collect();
+            game.names().enumerate().map(|(i, name)| (name.to_owned(), Column::Variable(i))).collect();
         for (name, column, clipped_only) in BUILT_IN {
-            if (config.reward_clip || !clipped_only) && game.variables.index(name).is_none() {
+            if (config.reward_clip || !clipped_only) && !game.names().any(|taken| taken == name) {
                 known.push((name.to_owned(), column));
             }
+        }
+        if config.players > 1 {
+            let players = (0..config.players).map(|at| (format!("reward_player_{}", at + 1), Column::PlayerReward(at)));
+            known.extend(players.filter(|(name, _)| !game.names().any(|taken| taken == name)));
         }
         if let Some(keys) = &config.info_keys {
             if let Some(missing) = keys.iter().find(|key| !known.iter().any(|(name, _)| name == *key)) {
@@ -74,6 +79,7 @@ impl Infos {
     pub fn real(&self, key: usize, tally: &Tally) -> f64 {
         match self.reals[key].1 {
             Column::RawReward => tally.raw_reward,
+            Column::PlayerReward(player) => tally.player_rewards[player],
             _ => tally.episode_return,
         }
     }

@@ -9,6 +9,7 @@ use super::observe::Stack;
 use super::rng::LaneRng;
 use super::snapshot::{self, SnapshotError};
 use super::{Machine, MachineState};
+use crate::emulator::game::{Episode, PLAYERS, ScriptError};
 use crate::emulator::nes::Buttons;
 use crate::emulator::nes::codec::hex;
 use std::sync::Arc;
@@ -33,11 +34,18 @@ pub struct Kept {
     pub(super) console: MachineState,
     pub(super) checkpoint: MachineState,
     pub(super) replay: Vec<[Buttons; 2]>,
+    pub(super) player_rewards: [f64; PLAYERS],
+    /// What the scenario's scripts wrote during the replay: frame, address, byte.
+    pub(super) pokes: Vec<(usize, u16, u8)>,
+    /// What `Episode::save` gave.
+    pub(super) episode: Vec<u8>,
 }
 
 impl Kept {
-    pub(super) fn of(lane: &Lane, rules: &Rules) -> Self {
-        Self {
+    /// # Errors
+    /// When the scenario's scripts keep values that cannot be carried over.
+    pub(super) fn of(lane: &Lane, rules: &Rules) -> Result<Self, ScriptError> {
+        Ok(Self {
             rom: rules.rom,
             image: Arc::clone(&rules.image_words),
             start: Arc::clone(&rules.starts[lane.start].name),
@@ -52,7 +60,10 @@ impl Kept {
             console: lane.engine.saved(),
             checkpoint: lane.checkpoint.clone(),
             replay: lane.replay.clone(),
-        }
+            player_rewards: lane.tally.player_rewards,
+            pokes: lane.pokes.clone(),
+            episode: lane.episode.save(&rules.game)?,
+        })
     }
 
     /// The lane as bytes, for other processes.
@@ -76,6 +87,9 @@ impl Kept {
         }
         if !machine.fits(&self.console) {
             return Err(SnapshotError::OtherBoard);
+        }
+        if !Episode::fits(&rules.game, &self.episode) {
+            return Err(SnapshotError::OtherScripts);
         }
         Ok(())
     }
@@ -101,6 +115,8 @@ impl Kept {
         }
         lane.checkpoint.copy_from(&self.checkpoint);
         lane.replay.clone_from(&self.replay);
-        lane.reread(rules);
+        lane.pokes.clone_from(&self.pokes);
+        lane.tally.player_rewards = self.player_rewards;
+        lane.resume(rules, &self.episode);
     }
 }

@@ -15,7 +15,7 @@ use super::rng::LaneRng;
 use super::starts::Start;
 use super::{Machine, MachineState};
 use crate::emulator::engine::{Draw, Engine, ResetKind};
-use crate::emulator::game::{Game, Memory};
+use crate::emulator::game::{Episode, Game, Memory, PLAYERS, ScriptError, Verdict};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -70,6 +70,8 @@ pub struct Tally {
     pub episode_return: f64,
     /// The last reward before clipping.
     pub raw_reward: f64,
+    /// The last rewards of the players, before clipping.
+    pub player_rewards: [f64; PLAYERS],
 }
 
 /// What a lane has done since it was made.
@@ -111,14 +113,17 @@ pub(super) struct Lane {
     pub(super) phase: Phase,
     pub(super) stack: Option<Stack>,
     pub(super) tally: Tally,
-    /// The game's values after the frame before the last.
-    before: Vec<i64>,
+    pub(super) episode: Episode,
+    /// What a script of the scenario died of, until it is told.
+    pub(super) fault: Option<ScriptError>,
     /// What was pressed in the last frame.
     pub(super) held: Pads,
     pub(super) outcome: Outcome,
     /// The state from which `replay` leads to the present one.
     pub(super) checkpoint: MachineState,
     pub(super) replay: Vec<Pads>,
+    /// What scripts wrote into memory after which frame of the replay: its number, address, byte.
+    pub(super) pokes: Vec<(usize, u16, u8)>,
     pub(super) work: Work,
     /// What is pressed, for those who want a movie of it.
     pub(super) log: Option<Box<Log>>,
@@ -126,7 +131,7 @@ pub(super) struct Lane {
 
 impl Lane {
     pub(super) fn new(engine: Machine, rules: &Rules, start: usize, limit: Option<u64>) -> Self {
-        let values = vec![0; rules.game.variables.len()];
+        let values = vec![0; rules.game.width()];
         let stack = rules
             .config
             .observed
@@ -140,11 +145,13 @@ impl Lane {
             limit,
             phase: Phase::New,
             stack,
-            before: values.clone(),
+            episode: Episode::new(&rules.game),
+            fault: None,
             tally: Tally { values, ..Tally::default() },
             held: Pads::default(),
             outcome: Outcome::default(),
             replay: Vec::with_capacity(rules.config.frame_skip.max(2) as usize),
+            pokes: Vec::new(),
             work: Work::default(),
             log: None,
         }
@@ -178,6 +185,7 @@ impl Lane {
         self.tally.elapsed = 0;
         self.tally.episode_return = 0.0;
         self.tally.raw_reward = 0.0;
+        self.tally.player_rewards = [0.0; PLAYERS];
         self.outcome = Outcome::default();
         self.work.resets += 1;
     }
@@ -197,12 +205,13 @@ impl Lane {
             }
             self.frame(rules, scratch, self.held, noops - frame);
             if frame == 0 {
-                // No change is counted from what was before the episode.
-                self.before.copy_from_slice(&self.tally.values);
+                let begun = self.episode.begin(&rules.game, memory_of(&self.engine));
+                self.heed(begun.map(|()| Verdict::default()));
             } else {
-                ended |= rules.game.scenario.judge(&self.before, &self.tally.values).done;
+                ended |= self.judge(rules).done;
             }
         }
+        self.tally_values();
         self.observe(rules, scratch);
         !ended
     }
@@ -210,14 +219,16 @@ impl Lane {
     /// Plays one action.
     pub(super) fn step(&mut self, rules: &Rules, action: Pads, scratch: &mut Scratch) {
         let skip = rules.config.frame_skip;
-        let (mut reward, mut done) = (0.0, false);
+        let (mut rewards, mut done) = ([0.0; PLAYERS], false);
         self.mark();
         for left in (0..skip).rev() {
             let sticks = rules.config.sticky_action_prob > 0.0 && self.rng.chance(rules.config.sticky_action_prob);
             let pads = if sticks { self.held } else { action };
             self.frame(rules, scratch, pads, left);
-            let verdict = rules.game.scenario.judge(&self.before, &self.tally.values);
-            reward += f64::from(verdict.reward);
+            let verdict = self.judge(rules);
+            for (sum, reward) in rewards.iter_mut().zip(verdict.rewards) {
+                *sum += f64::from(reward);
+            }
             done = verdict.done;
             if done {
                 if left > 0 {
@@ -227,6 +238,9 @@ impl Lane {
             }
         }
         self.observe(rules, scratch);
+        self.tally_values();
+        let reward = rewards[0];
+        self.tally.player_rewards = rewards;
         self.tally.elapsed += 1;
         self.tally.episode_return += reward;
         self.tally.raw_reward = reward;
@@ -248,9 +262,33 @@ impl Lane {
     fn mark(&mut self) {
         self.engine.save_over(&mut self.checkpoint);
         self.replay.clear();
+        self.pokes.clear();
     }
 
-    /// Runs one frame of which `left` more follow at most, and reads the game's values.
+    /// Judges the last frame. Where a script fails the episode is over, and the fault is kept.
+    fn judge(&mut self, rules: &Rules) -> Verdict {
+        let judged = self.episode.frame(&rules.game, memory_of(&self.engine));
+        self.heed(judged)
+    }
+
+    /// Does what scripts said about memory.
+    fn heed(&mut self, judged: Result<Verdict, ScriptError>) -> Verdict {
+        for &(address, byte) in self.episode.written() {
+            self.engine.poke(address, byte).expect("variables lie in memory");
+            self.pokes.push((self.replay.len() - 1, address, byte));
+        }
+        judged.unwrap_or_else(|fault| {
+            self.fault = Some(fault);
+            Verdict { done: true, ..Verdict::default() }
+        })
+    }
+
+    fn tally_values(&mut self) {
+        self.tally.values.clear();
+        self.tally.values.extend_from_slice(self.episode.values());
+    }
+
+    /// Runs one frame of which `left` more follow at most.
     fn frame(&mut self, rules: &Rules, scratch: &mut Scratch, pads: Pads, left: u32) {
         let clock = rules.timed.then(Instant::now);
         let seen = rules.config.observed.image && left <= u32::from(rules.config.image.maxpool);
@@ -260,8 +298,6 @@ impl Lane {
         if let Some(log) = &mut self.log {
             log.now.pads.push(pads);
         }
-        std::mem::swap(&mut self.before, &mut self.tally.values);
-        self.read_values(rules);
         self.work.frames += 1;
         if let Some(clock) = clock {
             self.work.emulating += clock.elapsed();
@@ -291,6 +327,9 @@ impl Lane {
             if seen && left == 1 {
                 rules.observer.hold(&self.engine, scratch);
             }
+            for &(_, address, byte) in self.pokes.iter().filter(|poke| poke.0 == index) {
+                self.engine.poke(address, byte).expect("it could be written before");
+            }
             self.work.redrawn += 1;
         }
     }
@@ -314,28 +353,20 @@ impl Lane {
         }
     }
 
-    pub(super) fn memory(&self) -> Memory<'_> {
-        Memory { ram: self.engine.ram(), work_ram: self.engine.work_ram().unwrap_or_default() }
-    }
-
-    /// Reads the game's values of a state that was taken over: no change is counted across it.
-    pub(super) fn reread(&mut self, rules: &Rules) {
+    /// Goes on with an episode of which a snapshot told `saved`, in the memory that was taken over.
+    pub(super) fn resume(&mut self, rules: &Rules, saved: &[u8]) {
         self.log_from_here();
-        self.read_values(rules);
-        self.before.copy_from_slice(&self.tally.values);
+        match Episode::restored(&rules.game, memory_of(&self.engine), saved) {
+            Ok(episode) => self.episode = episode,
+            Err(fault) => self.fault = Some(fault),
+        }
+        self.tally_values();
     }
 
     fn log_from_here(&mut self) {
         if let Some(log) = &mut self.log {
             log.begin(self.engine.export());
         }
-    }
-
-    fn read_values(&mut self, rules: &Rules) {
-        // Taken out for the call: the values are written while the engine is read.
-        let mut values = std::mem::take(&mut self.tally.values);
-        rules.game.variables.read_all(self.memory(), &mut values);
-        self.tally.values = values;
     }
 
     /// Writes the stacked image.
@@ -347,12 +378,16 @@ impl Lane {
 
     /// Writes RAM, then work RAM where the observation has it.
     pub(super) fn write_ram(&self, out: &mut [u8]) {
-        let memory = self.memory();
+        let memory = memory_of(&self.engine);
         let (ram, work_ram) = out.split_at_mut(memory.ram.len().min(out.len()));
         ram.copy_from_slice(&memory.ram[..ram.len()]);
         let present = work_ram.len().min(memory.work_ram.len());
         work_ram[..present].copy_from_slice(&memory.work_ram[..present]);
     }
+}
+
+pub(super) fn memory_of(engine: &Machine) -> Memory<'_> {
+    Memory { ram: engine.ram(), work_ram: engine.work_ram().unwrap_or_default() }
 }
 
 /// -1, 0 or 1.

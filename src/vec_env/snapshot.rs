@@ -6,6 +6,7 @@ use super::kept::Kept;
 use super::lane::{Outcome, Rules};
 use super::observe::Stack;
 use super::rng::LaneRng;
+use crate::emulator::game::{PLAYERS, ScriptError};
 use crate::emulator::nes::codec::hex;
 use crate::emulator::nes::plain::{Plain, PlainError, Reader, plain_data};
 use crate::emulator::nes::{Buttons, ConsoleState};
@@ -13,7 +14,7 @@ use std::sync::Arc;
 
 const MAGIC: &[u8; 4] = b"RCLN";
 /// Goes up whenever the plain data of `LaneState` or of a console's state changes.
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
@@ -27,6 +28,10 @@ pub enum SnapshotError {
     OtherImage { found: String, expected: String },
     #[error("it belongs to a board with other memories, though the ROM is the same; use one header for both")]
     OtherBoard,
+    #[error("it is of another scenario: it lacks what this one's scripts keep; take it where that scenario is played")]
+    OtherScripts,
+    #[error(transparent)]
+    Script(#[from] ScriptError),
     #[error(transparent)]
     Damaged(#[from] PlainError),
     #[error("it is damaged: {what}; take it again")]
@@ -54,6 +59,10 @@ plain_data! {
         pub console: ConsoleState,
         pub checkpoint: ConsoleState,
         pub replay: Vec<u8>,
+        pub player_rewards: [u64; PLAYERS],
+        /// Four bytes each: frame, address (low byte first), byte.
+        pub pokes: Vec<u8>,
+        pub episode: Vec<u8>,
     }
 }
 
@@ -75,6 +84,13 @@ impl LaneState {
             console: kept.console.export(),
             checkpoint: kept.checkpoint.export(),
             replay: kept.replay.iter().flatten().map(|pad| pad.0).collect(),
+            player_rewards: kept.player_rewards.map(f64::to_bits),
+            pokes: kept
+                .pokes
+                .iter()
+                .flat_map(|&(frame, at, byte)| [frame as u8, at as u8, (at >> 8) as u8, byte])
+                .collect(),
+            episode: kept.episode.clone(),
         }
     }
 }
@@ -124,6 +140,11 @@ pub(super) fn parse(bytes: &[u8], rules: &Rules, blank: &MachineState) -> Result
     if state.replay.is_empty() || state.replay.len() % 2 == 1 || state.replay.len() > 2 * MOST_REPLAYED {
         return Err(inconsistent(format!("it replays {} pads", state.replay.len())));
     }
+    let poke = |poke: &[u8]| (usize::from(poke[0]), u16::from_le_bytes([poke[1], poke[2]]), poke[3]);
+    let pokes: Vec<_> = state.pokes.chunks_exact(4).map(poke).collect();
+    if state.pokes.len() % 4 != 0 || !pokes.iter().all(|&(_, at, _)| matches!(at, 0..0x800 | 0x6000..0x8000)) {
+        return Err(inconsistent("what scripts wrote lies outside memory".into()));
+    }
     let read = |console: &ConsoleState| {
         let mut read = blank.clone();
         read.import(console).map_err(|reason| inconsistent(reason.to_string())).map(|()| read)
@@ -147,6 +168,9 @@ pub(super) fn parse(bytes: &[u8], rules: &Rules, blank: &MachineState) -> Result
         console: read(&state.console)?,
         checkpoint: read(&state.checkpoint)?,
         replay: state.replay.chunks_exact(2).map(|pads| [Buttons(pads[0]), Buttons(pads[1])]).collect(),
+        player_rewards: state.player_rewards.map(f64::from_bits),
+        pokes,
+        episode: state.episode,
     })
 }
 

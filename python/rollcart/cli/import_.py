@@ -29,7 +29,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, talk: Talk) -> Answer:
-    from rollcart import games, importing
+    from rollcart import discovery, importing
 
     found = importing.run(options.paths, into=options.into, dry_run=options.dry_run, progress=talk.progress)
     good = [one for one in found if one.outcome in (importing.IMPORTED, importing.PRESENT)]
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace, talk: Talk) -> Answer:
     count = len({target.game for target in known.values()})
     talk.say(f"{'Would import' if options.dry_run else 'Imported'} {imported} games")
     if not good:
-        talk.say(_advice(len(bad), count, games.DATA_PATH))
+        talk.say(_advice(len(bad), count, discovery.DATA_PATH))
     document = {
         "imported": imported,
         "dry_run": options.dry_run,

@@ -92,6 +92,26 @@ impl ValueType {
             Format::Digit => ordered.fold(0, |value, b| value * 10 + i64::from((b & 15) % 10)),
         }
     }
+
+    /// Writes a value into the first `width()` bytes of `bytes`, as stable-retro does: what does not fit is cut off, and
+    /// a negative number written in decimal has the digits of its 64 bits read as an unsigned one.
+    ///
+    /// # Panics
+    /// If `bytes` is shorter than that.
+    pub fn encode(self, value: i64, bytes: &mut [u8]) {
+        let value = value as u64;
+        for (rank, &at) in self.order[..self.width()].iter().rev().enumerate() {
+            let rank = rank as u32;
+            bytes[usize::from(at)] = match self.format {
+                Format::Unsigned | Format::Signed => (value >> (8 * rank)) as u8,
+                Format::PackedDecimal => {
+                    let pair = value / 100u64.pow(rank);
+                    (pair % 10 + pair / 10 % 10 * 16) as u8
+                }
+                Format::Digit => (value / 10u64.pow(rank) % 10) as u8,
+            };
+        }
+    }
 }
 
 fn binary(most_significant_first: impl Iterator<Item = u8>) -> i64 {
@@ -148,6 +168,33 @@ mod tests {
     fn every_type_of_the_format_decodes_as_stable_retro_does() {
         for (text, bytes, value) in TABLE {
             assert_eq!(ValueType::parse(text).expect(text).decode(bytes), value, "{text} {bytes:02x?}");
+        }
+    }
+
+    /// What stable-retro 1.0.1 writes: type, value, bytes.
+    const WRITTEN: [(&str, i64, &[u8]); 14] = [
+        (">n3", 1234, &[2, 3, 4]),
+        ("<n3", 300, &[0, 0, 3]),
+        (">n3", -5, &[6, 1, 1]),
+        (">d2", 99_999, &[0x99, 0x99]),
+        ("<d2", 1234, &[0x34, 0x12]),
+        ("<d2", -5, &[0x11, 0x16]),
+        ("|n1", 1234, &[4]),
+        ("|d1", 300, &[0]),
+        ("<i2", -5, &[0xFB, 0xFF]),
+        ("<i2", 99_999, &[0x9F, 0x86]),
+        ("><u4", 1234, &[0, 0, 0xD2, 0x04]),
+        ("<>u4", 99_999, &[0x86, 0x9F, 0x00, 0x01]),
+        ("<u3", -5, &[0xFB, 0xFF, 0xFF]),
+        (">n8", 12_345_678, &[1, 2, 3, 4, 5, 6, 7, 8]),
+    ];
+
+    #[test]
+    fn every_type_is_written_as_stable_retro_does() {
+        for (text, value, bytes) in WRITTEN {
+            let mut found = vec![0; bytes.len()];
+            ValueType::parse(text).expect(text).encode(value, &mut found);
+            assert_eq!(found, bytes, "{text} {value}");
         }
     }
 

@@ -4,6 +4,7 @@
 
 use super::{GameError, Memory, ValueType};
 use serde_json::Value;
+use std::sync::Arc;
 
 /// Where work RAM begins in the processor's address space.
 const WORK_RAM: u64 = 0x6000;
@@ -40,11 +41,24 @@ impl Variable {
         let value = self.kind.decode(&block[self.offset..]);
         self.mask.map_or(value, |mask| value & mask)
     }
+
+    /// The bytes that make the variable `value`, with their addresses. The mask is for reading alone.
+    #[cfg_attr(not(feature = "lua"), allow(dead_code, reason = "only scripts write"))]
+    pub(super) fn written(&self, value: i64) -> impl Iterator<Item = (u16, u8)> + use<> {
+        let mut bytes = [0; 8];
+        self.kind.encode(value, &mut bytes);
+        let base = match self.block {
+            Block::Ram => 0,
+            Block::WorkRam => WORK_RAM as usize,
+        };
+        let first = base + self.offset;
+        bytes.into_iter().take(self.kind.width()).enumerate().map(move |(at, byte)| ((first + at) as u16, byte))
+    }
 }
 
 /// All values of a game, by name in alphabetical order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Variables(Vec<Variable>);
+pub struct Variables(Arc<[Variable]>);
 
 impl Variables {
     pub(super) fn compile(file: &Value, work_ram: usize, warnings: &mut Vec<String>) -> Result<Self, GameError> {
@@ -72,7 +86,7 @@ impl Variables {
             }
         }
         table.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(Self(table))
+        Ok(Self(table.into()))
     }
 
     #[must_use]
@@ -92,6 +106,11 @@ impl Variables {
     #[must_use]
     pub fn index(&self, name: &str) -> Option<usize> {
         self.0.binary_search_by(|v| v.name.as_str().cmp(name)).ok()
+    }
+
+    #[cfg_attr(not(feature = "lua"), allow(dead_code, reason = "only scripts ask by name"))]
+    pub(super) fn named(&self, name: &str) -> Option<&Variable> {
+        self.index(name).map(|at| &self.0[at])
     }
 
     /// Writes every value into `values`, in the table's order.
@@ -120,7 +139,7 @@ mod tests {
     use super::super::{Game, GameError, Memory};
 
     fn compile(data: &str, work_ram: usize) -> Result<Game, GameError> {
-        Game::compile(data, "{}", work_ram)
+        Game::compile(data, "{}", &[], work_ram)
     }
 
     #[test]

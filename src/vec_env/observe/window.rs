@@ -18,7 +18,7 @@ const TOP: usize = 8;
 pub(super) const LEFT: usize = 8;
 
 /// Pixels of the window that are not observed, from each edge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Crop {
     pub top: usize,
     pub right: usize,

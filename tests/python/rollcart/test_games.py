@@ -110,7 +110,7 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ("data.json", "{}", "info"),
         ("data.json", '{"info": {"x": {"address": 1}}}', "type"),
         ("scenario.json", '{"done": {"variables": {"hp": {}}}}', "hp.*xpos"),
-        ("scenario.json", '{"reward": {"script": "lua:f"}}', "Lua"),
+        ("scenario.json", '{"reward": {"script": "lua:f"}}', "lua:FUNCTION"),
         ("metadata.json", "[]", "object"),
         ("metadata.json", "{", "JSON"),
     ],

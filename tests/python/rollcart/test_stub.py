@@ -36,7 +36,9 @@ def binary_parameters(function: object) -> list[tuple[str, str | None]]:
     for parameter in inspect.signature(function).parameters.values():  # type: ignore[arg-type]
         if parameter.kind is parameter.KEYWORD_ONLY and ("*", None) not in found:
             found.append(("*", None))
-        default = None if parameter.default is parameter.empty else repr(parameter.default)
+        # A default that is no Python value is shown as an ellipsis, in the binary and so in the stub.
+        shown = "..." if parameter.default is ... else repr(parameter.default)
+        default = None if parameter.default is parameter.empty else shown
         found.append((parameter.name, default))
     return [row for row in found if row[0] not in ("self", "cls")]
 

@@ -105,9 +105,9 @@ def test_no_rom_is_needed_until_one_is_made(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def _retro() -> bool:
-    from rollcart import games
+    from rollcart import discovery
 
-    return bool(games.folders("SuperMarioBros-Nes-v0"))
+    return bool(discovery.folders("SuperMarioBros-Nes-v0"))
 
 
 def played(env: Any, steps: int = 12) -> None:

@@ -10,7 +10,7 @@ export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 NEXTEST := $(shell command -v cargo-nextest)
 RUST_TEST := $(if $(NEXTEST),cargo nextest run --no-tests=pass,cargo test --no-fail-fast)
 
-.PHONY: help setup build demo test test-rust test-python test-sb3 ci bench benchmark soak mutants lint format game game-check clean
+.PHONY: help setup build demo test test-rust test-python test-sb3 test-ray test-puffer ci bench benchmark soak mutants lint format game game-check clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -42,13 +42,19 @@ test-python: setup
 	$(PY) -m pytest tests/python
 
 # Each library with its own environment: they are large and want different versions of the same things.
-.venv-sb3/.stamp: .venv-%/.stamp: pyproject.toml
+.venv-sb3/.stamp .venv-ray/.stamp .venv-puffer/.stamp: .venv-%/.stamp: pyproject.toml
 	python3 -m venv .venv-$*
 	.venv-$*/bin/python -m pip install -q -e '.[$*,test]'
 	touch $@
 
 test-sb3: build .venv-sb3/.stamp ## The adapter against the real Stable-Baselines3 (opt-in: installs torch)
 	.venv-sb3/bin/python -m pytest tests/adapters/test_sb3.py
+
+test-ray: build .venv-ray/.stamp ## The adapters against the real RLlib and Ray (opt-in: installs torch)
+	.venv-ray/bin/python -m pytest tests/adapters/test_ray.py
+
+test-puffer: build .venv-puffer/.stamp ## The adapter against the real PufferLib (opt-in: its build fetches sources)
+	.venv-puffer/bin/python -m pytest tests/adapters/test_puffer.py
 
 lint: .venv/.stamp ## Formatting, clippy, ruff, types, the import rules; warnings are errors
 	cargo fmt --check

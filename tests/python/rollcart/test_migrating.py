@@ -50,5 +50,5 @@ def test_what_the_page_says_to_write_runs(
 
 def test_the_page_has_a_section_with_code_for_each_package() -> None:
     sections = {section for section, _ in blocks()}
-    assert "From gym-super-mario-bros" in sections
+    assert {"From gym-super-mario-bros", "From EnvPool"} <= sections
     assert all(re.match(r"From \S+", section) for section in sections)

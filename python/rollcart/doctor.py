@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rollcart import _native, games
+from rollcart import _native, discovery, games, importing
 from rollcart.bench import sps
 from rollcart.errors import RomError
 
@@ -88,11 +88,11 @@ def _processor() -> str:
 
 
 def _games() -> Iterator[Finding]:
-    for text in os.environ.get(games.DATA_PATH, "").split(os.pathsep):
+    for text in os.environ.get(discovery.DATA_PATH, "").split(os.pathsep):
         if text and not Path(text).expanduser().is_dir():
-            yield Finding(games.DATA_PATH, WRONG, f"{text} is no folder", "unset it, or make the folder")
+            yield Finding(discovery.DATA_PATH, WRONG, f"{text} is no folder", "unset it, or make the folder")
     playable, known = [], 0
-    for name in sorted(_names()):
+    for name in sorted({target.game for target in importing.known_games().values()}):
         known += 1
         try:
             games.find(name)
@@ -106,16 +106,6 @@ def _games() -> Iterator[Finding]:
         games.find(games.BUNDLED)
     except (OSError, RomError) as error:
         yield Finding("bundled game", WRONG, str(error), "install rollcart again")
-
-
-def _names() -> set[str]:
-    """The NES games that have a rom.sha under one of the data folders."""
-    return {
-        path.parent.name
-        for root in games.roots()
-        for path in root.glob("**/*-Nes*/rom.sha")
-        if path.is_file()
-    }
 
 
 def _extras() -> Iterator[Finding]:

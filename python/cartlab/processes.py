@@ -137,20 +137,29 @@ exec /bin/sh -c "$0"
 """
 
 
-def run_shell(command: str, *, cwd: Path, env: Mapping[str, str], timeout_s: float, log: Path) -> Outcome:
-    """Run one shell line to its end; its output is appended to `log`. Nothing is left running after any
-    exception, nor when this process is killed.
+def run_shell(
+    command: str,
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    timeout_s: float,
+    log: Path,
+    errors: Path | None = None,
+) -> Outcome:
+    """Run one shell line to its end; its output is appended to `log`, what it says on stderr to `errors`
+    where that is given. Nothing is left running after any exception, nor when this process is killed.
     """
     mark = secrets.token_hex(8)
     start = time.monotonic()
-    with log.open("ab") as output:
+    with log.open("ab") as output, contextlib.ExitStack() as stack:
+        complaints = subprocess.STDOUT if errors is None else stack.enter_context(errors.open("ab"))
         process = subprocess.Popen(
             ["/bin/sh", "-c", TIED, command],
             cwd=cwd,
             env={**env, MARK: mark},
             stdin=subprocess.PIPE,
             stdout=output,
-            stderr=subprocess.STDOUT,
+            stderr=complaints,
             start_new_session=True,
         )
         try:

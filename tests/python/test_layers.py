@@ -49,6 +49,7 @@ LAYERS: list[set[str]] = [
     },
     {"round", "exchange"},
     {"pipeline"},
+    {"loops"},
     {"cli"},
     {"__main__"},
 ]

@@ -36,6 +36,7 @@ class Context:
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     fallback: Path | None = None
     lab_override: Lab | None = None
+    about: Path | None = None  # a folder that says by where it lies which repository is meant
 
     @classmethod
     def open(
@@ -52,6 +53,8 @@ class Context:
 
     @cached_property
     def repo(self) -> Path:
+        if self.about is not None:
+            return find_repository(self.about)
         return find_repository(self.cwd, self.fallback)
 
     @cached_property

@@ -6,9 +6,14 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from cartlab.cli.context import Context
+from cartlab.errors import CartlabError
 from cartlab.outcome import Outcome
+
+if TYPE_CHECKING:
+    from cartlab.advice import Finding
 
 
 @dataclass(frozen=True)
@@ -27,14 +32,39 @@ def translate(space: argparse.Namespace) -> Request:
 def run(context: Context, request: Request) -> Outcome:
     from cartlab import advice, host
 
-    found = advice.report()
+    found = list(advice.report())
     out = context.answer()
     out.report.inputs = [f"host class {host.host_class()}"]
     out.report.next = context.line("next")
     out.details = {"host": dict(host.facts()), "findings": [finding.to_json() for finding in found]}
+    found += _loops(context)
     width = max(len(finding.name) for finding in found)
     for finding in found:
         out.text.append(f"{finding.level:4}  {finding.name:{width}}  {finding.found}")
         if finding.advice:
             out.text.append(f"{'':4}  {'':{width}}  -> {finding.advice}")
     return out
+
+
+def _loops(context: Context) -> list[Finding]:
+    """What there is to say about a research loop of this root."""
+    try:
+        root = context.root.path
+    except CartlabError:
+        return []  # doctor speaks of the machine, wherever it is called
+    if not (root / "events.jsonl").is_file():
+        return []
+    from datetime import datetime, timezone
+
+    from cartlab.advice import GOOD, POOR, Finding
+    from cartlab.ledger import Ledger
+    from cartlab.loops import stall
+    from cartlab.loops.desk import newest
+
+    goal = newest(Ledger.open(root, mend=False).events())
+    if goal is None:
+        return []
+    why = stall.stalled(goal, datetime.now(timezone.utc), stall.held(root, goal.id))
+    level = POOR if why else GOOD
+    hint = "go on with `supervise` or `attempt start`, or end it with `stop`" if why else ""
+    return [Finding("loop", level, why or f"{goal.id} is {goal.state}", hint)]

@@ -93,6 +93,7 @@ def recorded(ledger: Any, request: Request, context: Context) -> dict[str, Any]:
     ]
     return {
         "goal": current["goal"],
+        "loop": loop_of(ledger.events()),
         "round": {
             key: current[key] for key in ("round_id", "state", "baseline_commit", "target", "best_estimate")
         },
@@ -109,6 +110,25 @@ def recorded(ledger: Any, request: Request, context: Context) -> dict[str, Any]:
             for one in attempts.values()
             if one.finished is None
         ],
+    }
+
+
+def loop_of(events: Any) -> dict[str, Any] | None:
+    """The newest research loop, None where none was opened."""
+    if all(event["type"] != "goal" for event in events):
+        return None
+    from cartlab.loops.desk import newest
+    from cartlab.loops.views import best_of
+
+    goal = newest(events)
+    if goal is None:
+        return None
+    return {
+        "goal": goal.id,
+        "state": goal.state,
+        "rounds": len(goal.closed_rounds()),
+        "best": best_of(goal).text,
+        "worktree": goal.body["worktree"],
     }
 
 
@@ -176,6 +196,11 @@ def lines(facts: dict[str, Any], reason: str) -> list[str]:
     ]
     for one in facts["running"]:
         shown.append(f"unfinished: {one['attempt_id']} ({one['blocks']} blocks), {one['state']}")
+    if facts.get("loop"):
+        loop = facts["loop"]
+        shown.append(
+            f"loop: {loop['goal']} is {loop['state']}, {loop['rounds']} rounds closed, best {loop['best']}"
+        )
     shown.append("last results:" if facts["results"] else "last results: none")
     for one in facts["results"]:
         bounds = f"{number(one['ratio'])} [{number(one['lcb'])}, {number(one['ucb'])}]"

@@ -1,12 +1,18 @@
-"""`stop`: the user asks to stop; an open round is paused by that, until `round resume`."""
+"""`stop`: the user asks to stop. An open round is paused by that, until `round resume`; a research loop that
+runs ends after its current round.
+"""
 
 from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from cartlab.cli.context import Context
 from cartlab.outcome import Outcome
+
+if TYPE_CHECKING:
+    from cartlab.ledger import Ledger
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,13 @@ def run(context: Context, request: Request) -> Outcome:
     writes = not request.dry_run
     ledger = Ledger.open(root, mend=writes, round_part=round_part) if root.is_dir() else None
     found = active(ledger) if ledger is not None else None
-    if ledger is None or found is None:
+    loop = _loop(ledger, request) if ledger is not None else None
+    if loop is not None:
+        out.text = [f"the loop {loop} ends after its current round; `supervise` takes it up again"]
+        out.recorded = not request.dry_run
+        out.status = "planned" if request.dry_run else "ok"
+        out.report.next = context.line("show")
+    elif ledger is None or found is None:
         out.text = ["no round is open: there is nothing to pause"]
         out.report.next = context.line("next")
     elif request.dry_run:
@@ -48,3 +60,17 @@ def run(context: Context, request: Request) -> Outcome:
         out.report.outputs = ["events.jsonl", "current.json"]
         out.text = [f"round {found.id} is paused by user_stop"]
     return out
+
+
+def _loop(ledger: Ledger, request: Request) -> str | None:
+    """Ask a running loop to end; its id, None where none runs."""
+    from cartlab.loops.desk import newest
+
+    goal = newest(ledger.events())
+    if goal is None or goal.state != "running":
+        return None
+    if not request.dry_run:
+        ledger.append(
+            "goal", None, {"goal": goal.id, "op": "stop", "reason": request.reason or "asked to stop"}
+        )
+    return goal.id

@@ -123,6 +123,48 @@ ROWS: tuple[Row, ...] = (
         ),
     ),
     Row(
+        "handoff",
+        "handoff",
+        "orient",
+        "is an experiment ready for a research loop? Then write its protocol and its table of rounds",
+        ("handoff DESIGN.md --run-vp", "handoff DESIGN.md --vp-evidence vp-l1.json --locale en"),
+    ),
+    Row(
+        "supervise",
+        "supervise",
+        "prototype",
+        "run a protocol's rounds: a researcher writes, the harness checks, trains, evaluates and decides",
+        (
+            'supervise autoresearch-protocol.md --researcher "my-agent {prompt}"',
+            'supervise experiment/ --researcher "./propose.sh" --policy verified',
+        ),
+    ),
+    Row(
+        "attempt",
+        "attempt",
+        "prototype",
+        "the same, one round at a time, for an agent or a person that writes the code itself",
+        (
+            "attempt start autoresearch-protocol.md",
+            'attempt submit --strategy "cosine schedule"',
+            'attempt close --reason "wrong file"',
+        ),
+    ),
+    Row(
+        "protocol",
+        "protocol",
+        "orient",
+        "change the running goal's protocol, logged with who, when and why",
+        ("protocol set max_rounds 20", 'protocol set target 0.95 --reason "agreed"'),
+    ),
+    Row(
+        "show",
+        "show",
+        "orient",
+        "the goal with its rounds, or one attempt with its patch and its runs",
+        ("show", "show r3"),
+    ),
+    Row(
         "record",
         "record",
         "record",

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from cartlab.cli.context import Context
 from cartlab.errors import UsageError
 from cartlab.outcome import Outcome
 from cartlab.root import make_folder
+
+if TYPE_CHECKING:
+    from cartlab.ledger import Ledger
 
 
 @dataclass(frozen=True)
@@ -42,10 +46,23 @@ def append(context: Context, request: Request, file: str, kind: str) -> Outcome:
     make_folder(root)
     ledger = Ledger.open(root, round_part=round_part)
     ledger.init()
-    event = ledger.note(file, request.text, kind=kind)
+    attempt = _open_attempt(ledger) if kind == "note" else None
+    event = ledger.note(file, request.text, attempt, kind=kind)
     ledger.project()
     out.recorded = True
     out.report.outputs = [file]
     out.details = {"seq": event["seq"], "file": str(root / file)}
     out.text = [f"appended to {root / file} as event {event['seq']}"]
+    if attempt is not None:
+        out.attempt_id = attempt
+        out.text.append(f"and to the Note of the round that runs, {attempt}")
     return out
+
+
+def _open_attempt(ledger: Ledger) -> str | None:
+    """The attempt that a running research loop is at: a note is guidance for its round."""
+    from cartlab.loops.desk import newest
+
+    goal = newest(ledger.events())
+    last = None if goal is None or goal.state != "running" else goal.last
+    return None if last is None or last.state == "closed" else last.id

@@ -56,6 +56,21 @@ def tell(repo: Path, *arguments: str, extra: Mapping[str, str] | None = None, gi
     return done.stdout
 
 
+def feed(
+    repo: Path,
+    data: bytes,
+    *arguments: str,
+    extra: Mapping[str, str] | None = None,
+    codes: tuple[int, ...] = (0,),
+) -> bytes:
+    """Run git with `data` as its input; BadInput where it ends with another code than these."""
+    done = subprocess.run(command(repo, arguments), env=environment(extra), input=data, capture_output=True)
+    if done.returncode not in codes:
+        words = done.stderr.decode(errors="replace").strip().splitlines()
+        raise BadInput(f"git must work in this repository; it said: {words[-1] if words else 'nothing'}")
+    return done.stdout
+
+
 def line(repo: Path, *arguments: str) -> str:
     """One line of output as text."""
     return tell(repo, *arguments).decode(errors="surrogateescape").strip()

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from cartlab.verify.chain import checked_lines
 from cartlab.verify.derive import FAILURES, KEEPS, Derived, derive, halves_of, status_of, value_of
 from cartlab.verify.legacy import complaints
+from cartlab.verify.loops import LoopReplay
 
 _RANK = {"keep": 3, "keep_stack": 3, "keep_small_gain": 2, "triage_promote": 1}
 _UNHASHED = {"steps", "verify_steps", "warmup_steps", "slice_steps", "slices", "slice_ms", "tier", "seed"}
@@ -85,6 +86,7 @@ class Replay:
         self._opened: dict[str, int] = {}
         self._draws: dict[str, tuple[str, int]] = {}  # candidate tree -> the round's draw, and when
         self._line = 0
+        self._loops = LoopReplay(self._say)
 
     def feed(self, line: int, event: Mapping[str, Any]) -> None:
         """Take the next event."""
@@ -100,6 +102,15 @@ class Replay:
             self._say(
                 event["attempt"], f"the {event['type']} event cannot be read: {type(error).__name__} {error}"
             )
+
+    def _on_goal(self, event: Mapping[str, Any]) -> None:
+        self._loops.goal(event)
+
+    def _on_proposal(self, event: Mapping[str, Any]) -> None:
+        self._loops.proposal(event)
+
+    def _on_measurement(self, event: Mapping[str, Any]) -> None:
+        self._loops.measurement(event)
 
     def _say(self, attempt: str | None, what: str) -> None:
         self.report.findings.append(Finding(self._line, attempt, what))
@@ -174,6 +185,9 @@ class Replay:
         name, body = event["attempt"], event["body"]
         run = self.runs.get(name)
         self.report.decisions += 1
+        if "goal" in body:
+            self._loops.decision(event)
+            return
         if run is None:
             self._say(name, "a decision on an attempt that was never started")
             return

@@ -1,0 +1,110 @@
+"""`attempt start|submit|close`: one round at a time, for an agent or a person that drives the loop itself.
+
+The rules are the supervisor's: the task list stands before anything is dispatched, the harness checks, trains
+and evaluates what is handed in, and only its numbers decide.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+
+from cartlab.cli import loopdesk
+from cartlab.cli.context import Context
+from cartlab.errors import UsageError
+from cartlab.outcome import Outcome
+
+VERBS = ("start", "submit", "close")
+
+
+@dataclass(frozen=True)
+class Request:
+    verb: str
+    what: str | None
+    strategy: str | None
+    reason: str
+    dry_run: bool
+    flags: loopdesk.Flags
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("verb", choices=VERBS, metavar="|".join(VERBS))
+    parser.add_argument(
+        "what",
+        nargs="?",
+        metavar="PROTOCOL|ID",
+        help="start: the protocol; submit, close: the attempt (the open one)",
+    )
+    parser.add_argument("--strategy", metavar="TEXT", help="submit: what was tried, in one line")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="close: why it is given up")
+    loopdesk.declare(parser)
+
+
+def translate(space: argparse.Namespace) -> Request:
+    if space.verb == "start" and not space.what:
+        raise UsageError("attempt start needs the protocol", "attempt start PROTOCOL")
+    if space.verb == "close" and not space.reason.strip():
+        raise UsageError("attempt close gives an attempt up and needs a reason", 'add --reason "why"')
+    return Request(space.verb, space.what, space.strategy, space.reason, space.dry_run, loopdesk.flags(space))
+
+
+def run(context: Context, request: Request) -> Outcome:
+    from cartlab.loops import supervise, views
+    from cartlab.model import STATUSES
+
+    if request.verb == "start":
+        context.about = loopdesk.protocol_file(context, str(request.what)).parent
+    out = context.answer()
+    out.ledger = str(context.root.path / "events.jsonl")
+    if request.dry_run:
+        out.status, out.text = "planned", [f"would {request.verb} an attempt"]
+        return out
+    ledger = loopdesk.open_ledger(context)
+    if request.verb == "start":
+        desk = loopdesk.desk_of(context, ledger, str(request.what), request.flags)
+        given = supervise.start_by_hand(desk)
+        out.attempt_id, out.recorded = given.one.id, True
+        out.report.next = context.line('attempt submit --strategy "what was tried"')
+        out.details = {
+            "work": str(given.work),
+            "prompt": str(given.prompt),
+            "submission": str(given.submission),
+            "round": given.one.round,
+            "tasks": list(desk.goal().tries[-1].steps["proposed"]["tasks"]),
+        }
+        out.text = [
+            f"attempt {given.one.id}",
+            *out.details["tasks"],
+            f"work in: {given.work}",
+            f"prompt: {given.prompt}",
+        ]
+        return out
+    desk = loopdesk.current_desk(context, ledger, request.flags)
+    if request.verb == "submit":
+        one = supervise.submit_by_hand(desk, request.what, request.strategy)
+    else:
+        one = supervise.close_by_hand(desk, request.what, request.reason)
+    ledger.project()
+    goal = desk.goal()
+    row, best = views.row_of(one), views.best_of(goal)
+    status = STATUSES[str(one.status)]
+    out.attempt_id, out.recorded = one.id, True
+    out.status, out.exit_code = status.name, status.exit_code
+    out.report.decision = status.decision
+    out.report.next = context.line("attempt start PROTOCOL" if goal.state == "running" else "show")
+    out.reasons = [row.insight]
+    out.details = {
+        "round": one.round,
+        "value": (one.decision or {}).get("value"),
+        "compliance": row.compliance,
+        "best": {"value": best.number, "text": best.text, "round": best.round},
+        "state": goal.state,
+        "tasks": list((one.decision or {}).get("tasks", [])),
+    }
+    out.text = [
+        *out.details["tasks"],
+        f"{one.id}: {status.name}, {status.meaning}",
+        row.insight,
+        f"best so far: {best.text} (round {best.round})",
+    ]
+    return out

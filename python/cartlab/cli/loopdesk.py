@@ -1,0 +1,158 @@
+"""What the loop commands have in common: their flags, the ledger, and the desk of a goal."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cartlab.cli.context import Context
+from cartlab.cli.options import positive_int
+from cartlab.errors import NotLegalNow
+from cartlab.root import make_folder
+
+if TYPE_CHECKING:
+    from cartlab.ledger import Ledger
+    from cartlab.loops.desk import Desk
+
+POLICIES = ("greedy", "repeat-k", "paired", "verified")
+
+
+@dataclass(frozen=True)
+class Flags:
+    """How a loop runs."""
+
+    policy: str
+    k: int
+    isolation: str
+    may_write: tuple[str, ...]
+    recent: int
+    plateau: int
+    locale: str
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """The flags of supervise and attempt."""
+    group = parser.add_argument_group("how the loop runs")
+    group.add_argument(
+        "--policy",
+        choices=POLICIES,
+        default="greedy",
+        help="when a round is kept: strictly better (greedy, the document's), the median of k runs, pairs "
+        "that decide at alpha 0.01, or a win that a second run repeats (default: greedy)",
+    )
+    group.add_argument("--k", type=positive_int, default=3, metavar="K", help="runs of repeat-k (default: 3)")
+    group.add_argument(
+        "--isolation",
+        choices=("auto", "landlock", "process"),
+        default="auto",
+        help="how far commands are confined; what was had is recorded (default: the best there is)",
+    )
+    group.add_argument(
+        "--may-write",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="a further folder that the researcher may write; hidden folders of the home are allowed",
+    )
+    group.add_argument(
+        "--recent", type=positive_int, default=5, metavar="N", help="rows of the table in the prompt (5)"
+    )
+    group.add_argument(
+        "--plateau",
+        type=positive_int,
+        default=5,
+        metavar="N",
+        help="rounds without a gain before a warning (5)",
+    )
+    declare_locale(parser)
+
+
+def declare_locale(parser: argparse.ArgumentParser) -> None:
+    """--locale."""
+    parser.add_argument(
+        "--locale",
+        choices=("zh", "en"),
+        default="zh",
+        help="the protocol's headings: the document's own, or bare",
+    )
+
+
+def flags(space: argparse.Namespace) -> Flags:
+    """The namespace's part of it."""
+    return Flags(
+        space.policy,
+        space.k,
+        space.isolation,
+        tuple(space.may_write),
+        space.recent,
+        space.plateau,
+        space.locale,
+    )
+
+
+def open_ledger(context: Context) -> Ledger:
+    """The ledger, made where it is missing."""
+    from cartlab.ledger import Ledger
+    from cartlab.round import round_part
+
+    root = context.root.path
+    make_folder(root)
+    ledger = Ledger.open(root, round_part=round_part)
+    ledger.init()
+    for line in ledger.reports:
+        context.talk.warn(line)
+    return ledger
+
+
+def options(context: Context, chosen: Flags) -> Any:
+    """The loop's options with the isolation level that this machine has."""
+    from cartlab.loops import isolation
+    from cartlab.loops.desk import Options
+
+    level = isolation.level(chosen.isolation)
+    home = Path(context.environ.get("HOME") or Path.home())
+    writable = [Path(name).expanduser().resolve() for name in chosen.may_write]
+    if level == "landlock":
+        writable += isolation.home_folders(home, (context.repo, context.root.path))
+    return Options(
+        isolation=level,
+        writable=tuple(writable),
+        recent=chosen.recent,
+        plateau=chosen.plateau,
+        locale=chosen.locale,
+    )
+
+
+def protocol_file(context: Context, name: str) -> Path:
+    """The protocol that a word names: the file, or the folder that it lies in."""
+    path = context.cwd / name
+    return path / "autoresearch-protocol.md" if path.is_dir() else path
+
+
+def desk_of(context: Context, ledger: Ledger, file: str, chosen: Flags) -> Desk:
+    """The desk of a protocol's goal, opened where there is none."""
+    from cartlab.loops.supervise import open_goal
+
+    return open_goal(
+        context.repo,
+        context.root.path,
+        ledger,
+        protocol_file(context, file),
+        context.talk,
+        options(context, chosen),
+        chosen.policy,
+        chosen.k,
+    )
+
+
+def current_desk(context: Context, ledger: Ledger, chosen: Flags | None = None) -> Desk:
+    """The desk of the newest supervised goal; NotLegalNow where there is none."""
+    from cartlab.loops.desk import Desk, Options, newest
+
+    goal = newest(ledger.events(), "supervise")
+    if goal is None:
+        raise NotLegalNow("no goal was opened in this root", "`handoff DESIGN.md`, then `supervise PROTOCOL`")
+    made = Options() if chosen is None else options(context, chosen)
+    return Desk(context.repo, context.root.path, ledger, goal.id, context.talk, made)

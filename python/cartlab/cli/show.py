@@ -1,0 +1,93 @@
+"""`show [ID]`: a goal with its rounds, or one attempt with its patch, its runs and why it came out so."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import Any
+
+from cartlab.cli.context import Context
+from cartlab.errors import BadRoot
+from cartlab.outcome import Outcome
+
+
+@dataclass(frozen=True)
+class Request:
+    id: str | None
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "id", nargs="?", metavar="ID", help="an attempt of a loop, or a part of its id; none: the goal"
+    )
+
+
+def translate(space: argparse.Namespace) -> Request:
+    return Request(space.id)
+
+
+def run(context: Context, request: Request) -> Outcome:
+    from cartlab.ledger import Ledger
+    from cartlab.loops import desk, experiences, views
+
+    root = context.root.path
+    if not root.is_dir():
+        raise BadRoot(f"expected a state folder, found nothing at {root}", "run `init` first")
+    events = Ledger.open(root, mend=False).events()
+    out = context.answer()
+    out.ledger = str(root / "events.jsonl")
+    if request.id is not None:
+        goal, one = desk.attempt_named(events, request.id)
+        return _attempt(context, out, goal, one)
+    newest = desk.newest(events, "supervise")
+    if newest is None:
+        out.text = ["no goal was opened in this root"]
+        return out
+    out.details = {
+        "goal": newest.id,
+        "state": newest.state,
+        "reason": newest.reason,
+        "accepted": newest.accepted,
+        "attempts": [
+            {"id": one.id, "round": one.round, "state": one.state, "status": one.status}
+            for one in newest.tries
+        ],
+    }
+    out.text = [
+        f"goal {newest.id}: {newest.state}" + (f" ({newest.reason})" if newest.reason else ""),
+        *experiences.render(views.experiences_of(newest)).splitlines()[2:],
+    ]
+    return out
+
+
+def _attempt(context: Context, out: Outcome, goal: Any, one: Any) -> Outcome:
+    from cartlab.loops import trees
+
+    out.attempt_id = one.id
+    submitted = one.steps.get("submitted", {})
+    patch = ""
+    if one.commit is not None:
+        patch = trees.patch(context.repo, str(one.steps["proposed"]["base"]), one.commit)
+    out.details = {
+        "goal": goal.id,
+        "round": one.round,
+        "state": one.state,
+        "steps": {name: dict(body) for name, body in one.steps.items()},
+        "measurements": [{"seq": seq, **body} for seq, body in one.measurements],
+        "decision": None if one.decision is None else dict(one.decision),
+        "patch": patch,
+    }
+    out.text = [
+        f"{one.id}: round {one.round} of {goal.id}, {one.state}",
+        f"strategy: {submitted.get('strategy') or 'not handed in yet'}",
+        f"verdict: {one.status or 'none yet'}",
+    ]
+    if one.decision is not None:
+        out.text.append(f"why: {one.decision['insight']}")
+    for seq, body in one.measurements:
+        value = "" if body.get("value") is None else f", {body.get('text')}"
+        out.text.append(
+            f"  event {seq}: {body['role']}{value}, {body['seconds']:.1f} s, isolation {body['isolation']}"
+        )
+    out.text += patch.splitlines()
+    return out

@@ -1,0 +1,7 @@
+"""The research loops as software: goals, attempts, measurements, decisions; the documents' files as views.
+
+Contract: docs/loops.md. Values and pure parts: metrics, protocol, experiences, states, goals, compliance,
+policies, tasks, views. What touches the machine: manifest, trees, worktree, isolation, commands, running.
+The loops: rounds, supervise, handoff. landlock.py and parity_probe.py are scripts that run by path in other
+processes.
+"""

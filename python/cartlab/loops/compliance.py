@@ -1,0 +1,150 @@
+"""Does a submission keep to its protocol: what it changed, held against what it may change.
+
+Pure over manifests: the caller reads the folders and asks git which new paths are ignored. The deny-list is
+Fixed and the protocol itself; existing files outside Fixed and Variable may not change either, new ones may,
+unless the protocol is strict or their name would take over somebody else's (a module of Python's, a test
+framework's hook, a `sitecustomize`).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from cartlab.loops.manifest import LINK, OTHER, Change, Manifest, changes, named
+
+SIZE_CAP = 10 * 1024 * 1024
+# Files that change how somebody else's program starts, wherever they lie.
+HOOKS = (
+    "sitecustomize.py",
+    "usercustomize.py",
+    "conftest.py",
+    "pytest.ini",
+    "tox.ini",
+    "setup.cfg",
+    "pyvenv.cfg",
+    ".gitattributes",
+    ".gitmodules",
+    "Makefile",
+    "makefile",
+    "GNUmakefile",
+)
+_SHADOWED = frozenset(sys.stdlib_module_names) | {
+    "torch",
+    "numpy",
+    "scipy",
+    "pandas",
+    "sklearn",
+    "jax",
+    "jaxlib",
+    "tensorflow",
+    "transformers",
+    "datasets",
+    "pytest",
+}
+_EVAL_LIKE = re.compile(
+    r"^\s*(?:async\s+)?def\s+(?:evaluate|compute_metrics|accuracy|score)\s*\(", re.MULTILINE
+)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a submission may do. All globs are relative to the top of the tree; views: files of ours in it,
+    which count for nothing.
+    """
+
+    fixed: tuple[str, ...]
+    variable: tuple[str, ...]
+    strict: bool = False
+    views: tuple[str, ...] = ()
+    size_cap: int = SIZE_CAP
+
+
+@dataclass(frozen=True)
+class Finding:
+    """changes: what is taken over; broken: path -> why it may not change (empty: it complies); dropped: new
+    paths that the ignore rules name, which are no part of a submission; flags: remarks that decide nothing.
+    """
+
+    changes: tuple[Change, ...]
+    broken: Mapping[str, str] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+def judge(
+    before: Manifest,
+    after: Manifest,
+    rules: Rules,
+    *,
+    ignored: Iterable[str] = (),
+    sizes: Mapping[str, int] | None = None,
+    escaping: Iterable[str] = (),
+    texts: Mapping[str, str] | None = None,
+) -> Finding:
+    """Compare. ignored: new paths that the baseline's ignore rules name; sizes: bytes of new or changed
+    files; escaping: links that lead out of the tree; texts: the text of new files.
+    """
+    hidden, leaving = set(ignored), set(escaping)
+    taken: list[Change] = []
+    broken: dict[str, str] = {}
+    dropped: list[str] = []
+    for change in changes(before, after):
+        if change.path in rules.views:
+            continue
+        if change.what == "added" and change.path in hidden and not named(change.path, rules.fixed):
+            dropped.append(change.path)
+            continue
+        taken.append(change)
+        why = _why_not(change, after, rules, leaving, (sizes or {}).get(change.path, 0))
+        if why:
+            broken[change.path] = why
+    flags = [
+        f"⚠ eval-like: {path}"
+        for path, text in (texts or {}).items()
+        if _EVAL_LIKE.search(text) and path not in dropped
+    ]
+    flags += [f"link: {c.path}" for c in taken if c.what != "removed" and after[c.path].mode == LINK]
+    return Finding(tuple(taken), broken, tuple(dropped), tuple(flags))
+
+
+def _why_not(change: Change, after: Manifest, rules: Rules, leaving: set[str], size: int) -> str:
+    path, is_new = change.path, change.what == "added"
+    if named(path, rules.fixed):
+        return f"a fixed file was {change.what}"
+    if change.what != "removed":
+        if after[path].mode == OTHER:
+            return "a device, socket or pipe"
+        if path in leaving:
+            return "a link that leads out of the tree"
+        if size > rules.size_cap:
+            return f"{size} bytes, more than the cap of {rules.size_cap}"
+    if named(path, rules.variable):
+        return ""
+    if not is_new:
+        return f"a file outside Variable was {change.what}"
+    if rules.strict:
+        return "a new file, and the protocol is strict about its variable files"
+    return takes_over(path)
+
+
+def takes_over(path: str) -> str:
+    """Why a new path would change how somebody else's program runs, or nothing."""
+    parts = path.split("/")
+    if ".git" in path.lower().split("/"):
+        return "a repository inside the tree"
+    if parts[-1] in HOOKS or parts[-1].endswith(".pth"):
+        return f"{parts[-1]} changes how other programs start"
+    module = parts[-1].partition(".")[0] if parts[-1].endswith((".py", ".so", ".pyd", ".pyc")) else ""
+    package = parts[-2] if parts[-1].startswith("__init__.") and len(parts) > 1 else ""
+    for name in (module, package):
+        if name in _SHADOWED:
+            return f"it would be imported in place of the module {name}"
+    return ""
+
+
+def eval_like(text: str) -> bool:
+    """Does a text define a function that is named like an evaluation's."""
+    return _EVAL_LIKE.search(text) is not None

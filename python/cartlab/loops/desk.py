@@ -1,0 +1,178 @@
+"""What the loops work with: the repository, the root, the ledger, the goal, a voice; and how they record.
+
+Every step is an event before the next step begins, so that whoever was killed is found where it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from cartlab.errors import BadInput, NotLegalNow
+from cartlab.ledger import Event, Ledger
+from cartlab.loops import goals, isolation
+from cartlab.loops.goals import Goal, Try
+from cartlab.loops.worktree import Worktree
+
+
+class Voice(Protocol):
+    """Lines at once, warnings, and what is being done now."""
+
+    def say(self, line: str) -> None:
+        """One line of the answer."""
+
+    def warn(self, line: str) -> None:
+        """One line beside the answer."""
+
+    def progress(self, line: str) -> None:
+        """What is being done now; shown where it takes long."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a loop is run. isolation: the level's name; writable: further folders that the researcher may
+    write; seed: None, or what the harness's draws are made from (tests).
+    """
+
+    isolation: str = "process"
+    writable: tuple[Path, ...] = ()
+    recent: int = 5
+    plateau: int = 5
+    eval_retries: int = 1
+    train_retries: int = 1
+    locale: str = "zh"
+
+
+@dataclass
+class Desk:
+    """One goal's desk."""
+
+    repo: Path
+    root: Path
+    ledger: Ledger
+    goal_id: str
+    voice: Voice
+    options: Options = field(default_factory=Options)
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def goal(self) -> Goal:
+        """The goal as the ledger has it now."""
+        return goals.fold(self.ledger.events())[self.goal_id]
+
+    def worktree(self, goal: Goal) -> Worktree:
+        """The goal's worktree."""
+        return Worktree(self.repo, Path(goal.body["worktree"]))
+
+    def run_folder(self, attempt: str) -> Path:
+        """What stays of an attempt: prompt, submission, logs, checkpoint."""
+        return self.root / "benchmarks" / "runs" / attempt
+
+    def work_folder(self, attempt: str) -> Path:
+        """What goes when the attempt is closed: working copies, homes, temporary files."""
+        return self.root / "tmp" / "loops" / attempt
+
+    # --- recording --------------------------------------------------------------------------------
+
+    def tell(self, op: str, **body: Any) -> Event:
+        """An event of the goal."""
+        return self.ledger.append("goal", None, {"goal": self.goal_id, "op": op, **body})
+
+    def step(self, one: Try, state: str, **body: Any) -> None:
+        """One step of an attempt."""
+        self.ledger.append(
+            "proposal", one.id, {"goal": self.goal_id, "round": one.round, "state": state, **body}
+        )
+
+    def measured(self, one: Try, role: str, **body: Any) -> int:
+        """A run that the harness made; returns its seq."""
+        event = self.ledger.append(
+            "measurement",
+            one.id,
+            {
+                "goal": self.goal_id,
+                "round": one.round,
+                "role": role,
+                "isolation": self.options.isolation,
+                **body,
+            },
+        )
+        return int(event["seq"])
+
+    def decided(self, one: Try, status: str, **body: Any) -> None:
+        """The verdict on an attempt."""
+        self.ledger.append(
+            "decision", one.id, {"goal": self.goal_id, "round": one.round, "status": status, **body}
+        )
+
+    def note(self, one: Try, text: str) -> None:
+        """Guidance for the current round."""
+        self.ledger.append("note", one.id, {"file": "experiences.md", "kind": "note", "text": text})
+
+    # --- running ----------------------------------------------------------------------------------
+
+    def clear(self, attempt: str) -> None:
+        """Remove an attempt's working copies."""
+        shutil.rmtree(self.work_folder(attempt), ignore_errors=True)
+
+    def wrap(self, command: str, *writable: Path) -> str:
+        """The command at the goal's isolation level."""
+        return isolation.wrap(command, self.options.isolation, writable)
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Be the only one who moves this goal; NotLegalNow names the other. The kernel frees the lock of a
+        process that died.
+        """
+        folder = self.root / "tmp" / "loops"
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / f"{self.goal_id}.lock").open("a+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise NotLegalNow(
+                    f"one supervisor works on a goal at a time; {_holder(file)} works on {self.goal_id}",
+                    "wait for it, or ask it to end: `stop`",
+                ) from None
+            file.seek(0)
+            file.truncate()
+            json.dump({"pid": os.getpid(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}, file)
+            file.flush()
+            yield
+
+
+def _holder(file: Any) -> str:
+    with contextlib.suppress(ValueError, KeyError):
+        file.seek(0)
+        note = json.load(file)
+        return f"process {note['pid']} (since {note['since']})"
+    return "another process"
+
+
+def newest(events: list[Event], loop: str | None = None, worktree: Path | None = None) -> Goal | None:
+    """The newest goal of a loop (and of a worktree), or None."""
+    found = [
+        goal
+        for goal in goals.fold(events).values()
+        if loop in (None, goal.loop) and (worktree is None or Path(goal.body["worktree"]) == worktree)
+    ]
+    return found[-1] if found else None
+
+
+def attempt_named(events: list[Event], name: str) -> tuple[Goal, Try]:
+    """The one attempt whose id contains `name`; BadInput otherwise."""
+    hits = [(goal, one) for goal in goals.fold(events).values() for one in goal.tries if name in one.id]
+    exact = [hit for hit in hits if hit[1].id == name]
+    if len(exact or hits) != 1:
+        raise BadInput(
+            f"expected one attempt with {name!r}, found {len(hits)}", "`status` and `show` list the ids"
+        )
+    return (exact or hits)[0]

@@ -1,0 +1,153 @@
+"""The research loops' events, each claim held against what stood in the ledger before it.
+
+Source: docs/loops.md. Nothing is shared with the loops' own code. What has to hold: an attempt's steps are in
+order; a decision that keeps rests on an evaluation that the harness recorded before it, of the tree that was
+handed in, with the value that the decision states; under each policy the recorded runs give the stated
+verdict; only what was kept is accepted; a kept value beats the best one before it.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cartlab.stats.betting import Bets
+from cartlab.verify.derive import FAILURES, KEEPS
+
+_ORDER = (
+    ("proposed",),
+    ("critiqued", "queued"),
+    ("dispatched",),
+    ("submitted",),
+    ("screened",),
+    ("building", "checking", "measuring"),
+    ("decided",),
+    ("accepted", "rolled_back"),
+    ("closed",),
+)
+_RANK = {name: rank for rank, names in enumerate(_ORDER) for name in names}
+# Verdicts that a measurement gives; the others say why there is none.
+_MEASURED = (*KEEPS, "discard", "unverified", "inconclusive")
+Say = Callable[[str | None, str], None]
+
+
+@dataclass
+class _Try:
+    """An attempt as far as it has come."""
+
+    goal: str
+    rank: int = -1
+    tree: str | None = None
+    evals: dict[int, tuple[str, float]] = field(default_factory=dict)
+    status: str | None = None
+
+
+@dataclass
+class _Goal:
+    """A goal's direction and best value in its current segment."""
+
+    direction: str
+    best: float
+    trees: dict[str, float] = field(default_factory=dict)
+
+
+class LoopReplay:
+    """Feed it the loops' events in order; it says what does not hold."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self._goals: dict[str, _Goal] = {}
+        self._tries: dict[str, _Try] = {}
+
+    def goal(self, event: Mapping[str, Any]) -> None:
+        """An opening, a change, or a state."""
+        body = event["body"]
+        if body["op"] in ("opened", "protocol") and "protocol" in body["describes"]:
+            protocol = body["describes"]["protocol"]
+            goal = self._goals.get(body["goal"])
+            if goal is None or body.get("segment") or body.get("keys") == ["baseline"]:
+                self._goals[body["goal"]] = _Goal(protocol["direction"], float(protocol["baseline"]))
+
+    def proposal(self, event: Mapping[str, Any]) -> None:
+        """A step of an attempt."""
+        body, name = event["body"], event["attempt"]
+        one = self._tries.setdefault(name, _Try(body["goal"]))
+        state = body["state"]
+        if state == "interrupted":
+            one.rank = min(one.rank, _RANK["measuring"])
+            return
+        if _RANK[state] < one.rank or (state == "proposed") != (one.rank == -1):
+            self._say(name, f"the step {state} comes out of order")
+        one.rank = _RANK[state]
+        if state == "submitted":
+            one.tree = body["tree"]
+        if state == "accepted" and one.status not in KEEPS:
+            self._say(name, f"accepted with the verdict {one.status}")
+
+    def measurement(self, event: Mapping[str, Any]) -> None:
+        """A run that the harness made."""
+        body, one = event["body"], self._tries.get(event["attempt"])
+        if one is not None and body["role"] == "eval" and body.get("value") is not None:
+            one.evals[event["seq"]] = (body["tree"], float(body["value"]))
+
+    def decision(self, event: Mapping[str, Any]) -> None:
+        """A verdict on a loop's attempt."""
+        body, name = event["body"], event["attempt"]
+        one, goal = self._tries.get(name), self._goals.get(body["goal"])
+        if one is None or goal is None:
+            self._say(name, "a decision on an attempt that was never proposed")
+            return
+        one.status, one.rank = body["status"], _RANK["decided"]
+        if body["status"] not in _MEASURED:
+            if body["status"] not in FAILURES and body["status"] not in ("no_change", "interrupted"):
+                self._say(name, f"no loop gives the verdict {body['status']}")
+            return
+        if body["inputs"].get("pooled"):
+            if body["status"] in KEEPS or goal.trees.get(str(one.tree)) != body["value"]:
+                self._say(name, "it claims the value of a tree that was never measured so")
+            return
+        rests = one.evals.get(body["measurement"])
+        if rests is None or rests != (one.tree, float(body["value"])):
+            self._say(name, "its value is not that of an evaluation of its tree")
+            return
+        goal.trees[str(one.tree)] = float(body["value"])
+        derived = self._derive(one, goal, body)
+        if derived != body["status"]:
+            self._say(name, f"recorded as {body['status']}, its runs give {derived}")
+        if body["status"] in KEEPS:
+            goal.best = float(body["value"])
+
+    def _derive(self, one: _Try, goal: _Goal, body: Mapping[str, Any]) -> str:
+        """The verdict that the recorded evaluations give under the decision's policy."""
+        sign = 1.0 if goal.direction == "higher" else -1.0
+        policy, inputs = body["policy"], body["inputs"]
+        if policy == "paired":
+            return self._paired(one, sign, inputs)
+        values = [one.evals[seq][1] for seq in inputs["measurements"] if seq in one.evals]
+        if len(values) != len(inputs["measurements"]):
+            return "nothing: an evaluation is missing"
+        wins = [sign * value > sign * goal.best for value in values]
+        if policy == "repeat-k":
+            middle = statistics.median(values[: inputs["k"]])
+            return "keep" if sign * middle > sign * goal.best else "discard"
+        if policy == "verified" and wins[0]:
+            return "keep" if len(wins) > 1 and wins[1] else "unverified"
+        return "keep" if wins[0] else "discard"
+
+    @staticmethod
+    def _paired(one: _Try, sign: float, inputs: Mapping[str, Any]) -> str:
+        """The e-process over the recorded pairs, candidate and accepted tree in turn."""
+        bets = Bets(inputs["alpha"], (1.0,))
+        for cand, base in inputs["measurements"]:
+            if cand not in one.evals or base not in one.evals or one.evals[cand][0] != one.tree:
+                return "nothing: a pair has no evaluations"
+            x, y = one.evals[cand][1], one.evals[base][1]
+            bets.add(sign * (math.log(x / y) if x > 0 and y > 0 else x - y))
+        if bets.lcb is not None and bets.lcb >= 1.0:
+            return "keep"
+        if bets.ucb is not None and bets.ucb <= 1.0:
+            return "discard"
+        return "inconclusive"

@@ -1,0 +1,164 @@
+"""LH: the readiness gates of a handoff, and the two files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import small_experiment
+from small_experiment import PYTHON, git
+
+from cartlab.loops import handoff, manifest
+from cartlab.loops.protocol import parse
+
+
+def test_lh9_lh13_lh15_lh16_handoff_writes_two_files_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = small_experiment.make(tmp_path)
+    monkeypatch.chdir(one.repo)
+    before = manifest.scan(one.repo)
+    assert one.handoff("--hints", "start with the rate") == 0
+    said = capsys.readouterr().out
+    for line in ("- Protocol: ", "- Experiences: ", "- Baseline: error = 2.451218", "- Max rounds: 3"):
+        assert line in said
+    assert f"run autoresearch at {one.folder}" in said
+    new = {change.path for change in manifest.changes(before, manifest.scan(one.repo))}
+    assert new == {"slope/autoresearch-protocol.md", "slope/experiences.md"}
+    text = (one.folder / "experiences.md").read_text(encoding="utf-8")
+    assert "| 0 | ✅ | 2.451218 | — | baseline: slope | initial | start with the rate |" in text
+    after = manifest.scan(one.repo)
+    assert one.handoff("--hints", "start with the rate") == 0
+    assert manifest.scan(one.repo) == after
+    # LH15: a table of a loop that ran is not overwritten.
+    (one.folder / "experiences.md").write_text(text.replace("status: not_started", "status: running"))
+    assert one.handoff() == 23
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "says"),
+    [
+        ("## Autoresearch Protocol", "## Protocol", 25, "## Autoresearch Protocol"),
+        ("- first_step_max_s: 20\n", "", 25, "first_step_max_s"),
+        ("first_step_max_s: 20", "first_step_max_s: 0.000001", 23, "first step must print within"),
+        ("- variable files: train.py, config.json", "- variable files: model.py", 23, "it has no model.py"),
+        ("eval_command: {python} eval.py", "eval_command: echo error: 1 | cat", 23, "script must be named"),
+        ("- fixed files: eval.py", "- fixed files: README.md", 0, "was added to Fixed.files"),
+        ("eval_command: {python} eval.py", "eval_command: false eval.py", 23, "succeed outside training"),
+        ("eval_command: {python} eval.py", "eval_command: cat eval.py", 23, "must print"),
+        (
+            "eval_command: {python} eval.py",
+            "eval_command: {python} -c 'import time; print(time.time())' eval.py",
+            23,
+            "same value twice",
+        ),
+        ("checkpoint: out/model.json", "checkpoint: out/other.json", 23, "left no checkpoint"),
+    ],
+)
+def test_lh_gates_name_what_they_expected(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    old: str,
+    new: str,
+    code: int,
+    says: str,
+) -> None:
+    one = small_experiment.make(tmp_path)
+    monkeypatch.chdir(one.repo)
+    design = one.folder / "DESIGN.md"
+    text = design.read_text()
+    old, new = old.replace("{python}", PYTHON), new.replace("{python}", PYTHON)
+    assert old in text
+    design.write_text(text.replace(old, new))
+    git(one.repo, "commit", "-q", "-am", "another design")
+    assert one.handoff() == code
+    said = capsys.readouterr()
+    assert says in said.out + said.err
+    if code:
+        assert not (one.folder / "experiences.md").exists()
+
+
+def test_lh2_without_evidence_handoff_is_refused_and_with_it_the_value_is_the_baseline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = small_experiment.make(tmp_path)
+    monkeypatch.chdir(one.repo)
+    design = str(one.folder / "DESIGN.md")
+    assert one.cartlab("handoff", design) == 2
+    record = tmp_path / "vp-l1.json"
+    place = tmp_path / "checkpoint" / "out" / "model.json"
+    place.parent.mkdir(parents=True)
+    place.write_text('{"a": 2.0}')
+    digest = handoff._sha256(place)
+    body = {"metric": "error", "value": "1.000000", "checkpoint": {"out/model.json": digest}}
+    record.write_text(json.dumps(body))
+    assert one.cartlab("handoff", design, "--vp-evidence", str(record)) == 0
+    assert parse((one.folder / "autoresearch-protocol.md").read_text(encoding="utf-8")).baseline == "1.000000"
+    place.write_text('{"a": 3.0}')
+    assert one.cartlab("handoff", design, "--vp-evidence", str(record)) == 25
+
+
+def test_lh4_training_that_does_not_end_by_itself_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = small_experiment.make(
+        tmp_path, train__py="import time\nprint('step=0', flush=True)\ntime.sleep(60)\n"
+    )
+    monkeypatch.chdir(one.repo)
+    monkeypatch.setattr(handoff, "TRAIN_GRACE_S", 0.2)
+    assert one.handoff("--pressure-seconds", "0.2") == 23
+    assert "must end by itself" in capsys.readouterr().err
+
+
+def test_lh7_a_profile_command_that_was_never_written_stops_the_handoff(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = small_experiment.make(tmp_path, more="- profile_command: TODO: build in VP L1")
+    monkeypatch.chdir(one.repo)
+    assert one.handoff() == 23
+    assert "Build phase did not produce a profile_command" in capsys.readouterr().err
+
+
+KERNELS = """
+```yaml
+kernel_targets:
+  - name: double
+    new_module: fast:double
+    baseline_module: plain:double
+    fixture: plain:inputs
+```
+"""
+PLAIN = (
+    "import numpy\ndef double(x):\n    return x * 2\ndef inputs():\n    return (numpy.random.rand(4),), {}\n"
+)
+
+
+def test_lh8_ls19_a_kernel_s_parity_is_a_gate_of_handoff_and_of_every_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = small_experiment.make(tmp_path, more=KERNELS, plain__py=PLAIN)
+    monkeypatch.chdir(one.repo)
+    monkeypatch.setenv("PATH", f"{Path(PYTHON).parent}:/usr/bin:/bin")
+    assert one.handoff() == 23
+    assert "create fast.py as a re-export of plain" in capsys.readouterr().err
+    (one.folder / "fast.py").write_text("from plain import double\n")
+    design = one.folder / "DESIGN.md"
+    design.write_text(design.read_text().replace("train.py, config.json", "train.py, config.json, fast.py"))
+    git(one.repo, "add", "-A")
+    git(one.repo, "commit", "-q", "-m", "a re-export")
+    assert one.handoff() == 0
+    body = """
+if round == 1: (work / "fast.py").write_text("def double(x):\\n    return x * 2.5\\n")
+elif round == 2: (work / "fast.py").write_text("def double(y):\\n    return y * 2\\n")
+else: (work / "fast.py").write_text("def double(x):\\n    x *= 2\\n    return x\\n")
+"""
+    assert one.supervise(body) == 0
+    rows = one.table()
+    assert [row[3] for row in rows[1:]] == ["parity_violation"] * 3
+    assert rows[1][1].startswith("❌ parity(double): numerical 4 of 4 elements differ")
+    assert rows[2][5].startswith("PARITY_FAIL target=double kind=signature detail=new(y) vs baseline(x)")
+    # LA21: a kernel that works in place is not the same function.
+    assert rows[3][1].startswith("❌ parity(double)")
+    assert one.cartlab("verify") == 0

@@ -46,6 +46,7 @@ def make(
     state_catalog: object,
     options: dict[str, Any],
     files: Mapping[str, Any] | None = None,
+    signals: bool = False,
 ) -> tuple[Lanes, list[int]]:
     """The lanes, and the index of the state in which each one begins. files: as `games.find` has them."""
     found = games.find(game, rom_path, **(files or {}))
@@ -55,7 +56,8 @@ def make(
     elif not catalog:
         first = state[0] if isinstance(state, (list, tuple)) and state else state
         catalog = [found.state(first)]
-    batch = Batch(found.rom, _json(options), found.data, found.scenario, catalog, list(found.scripts))
+    texts = found.data, found.scenario, catalog, list(found.scripts)
+    batch = Batch(found.rom, _json(options), *texts, found.signals() if signals else None)
     for text in batch.warnings:
         warnings.warn(f"{found.name}: {text}", stacklevel=4)
     lanes = Lanes(batch, found, {name: index for index, (name, _) in enumerate(catalog)})

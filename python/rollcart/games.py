@@ -34,6 +34,26 @@ class Game:
     folders: tuple[Path, ...] = field(default=())
     scripts: tuple[tuple[str, str], ...] = field(default=())
 
+    def signals(self) -> str:
+        """The text of the game's signals: signals.json of its folders, or the one that is here for its ROM.
+
+        Raises:
+            ConfigError: There is none.
+        """
+        own = _first(self.folders, "signals.json")
+        if own is not None:
+            return own.read_text()
+        shelf = Path(__file__).parent / "data" / "signals"
+        for path in sorted(shelf.glob("*.json")):
+            text = path.read_text()
+            if path.stem == self.name or payload_sha1(self.rom) in json.loads(text)["rom_sha"]:
+                return text
+        have = ", ".join(sorted(path.stem for path in shelf.glob("*.json")))
+        raise ConfigError(
+            f"signals: there is no signals.json for {self.name} in its folders, nor here (which has {have}); "
+            "write one as docs/stable-retro.md says"
+        )
+
     def default_state(self, players: int) -> str:
         """The name of the state in which episodes begin by default; NONE is power-on."""
         by_player = self.metadata.get("default_player_state") or []

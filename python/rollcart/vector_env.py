@@ -51,6 +51,7 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
             "experimental", "custom", "all", several joined by |, or the number (see `rollcart.discovery`).
         scenario: Another scenario than scenario.json: a name in the game's folders, or a path.
         info: Other variables than data.json's, likewise.
+        signals: Tell in the infos what the game's signals.json derives from memory (docs/stable-retro.md).
         engine: "fast".
         engine_options: A dict: `ram_fill` (0xFF), and switches (True): `idle_skip`, `line_log`,
             `beam_jumps`, `direct_bins`, `simd`, `state_copies`; `jit` (False), and what docs/engine.md
@@ -101,6 +102,7 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         integrations: Any = None,
         scenario: str | os.PathLike[str] | None = None,
         info: str | os.PathLike[str] | None = None,
+        signals: bool = False,
         engine: str = "fast",
         engine_options: dict[str, Any] | None = None,
         frame_skip: int = 4,
@@ -153,7 +155,7 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
             "num_threads": num_threads,
         }
         files = {"integrations": integrations, "scenario": scenario, "info": info}
-        lanes, self._starts = _setup.make(game, rom_path, state, state_catalog, options, files)
+        lanes, self._starts = _setup.make(game, rom_path, state, state_catalog, options, files, signals)
         batch = lanes.batch
         self._lanes: _setup.Lanes | None = lanes
         self._batch: Batch | None = batch

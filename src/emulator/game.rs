@@ -3,7 +3,7 @@
 //! `data.json` names places in memory (`decode` reads one place, `variables` the whole file); `scenario.json`
 //! turns their values into reward and "done" (`measure` has the operators, `scenario` the file), with Lua scripts where
 //! it names some (`program` is what can be said of them before they run, `script` runs them). `episode` puts it all
-//! together, frame by frame. The semantics are those of stable-retro 1.0.1's code, not of its prose, wherever the two
+//! together, frame by frame. `signals` is more to know of memory, in a file of ours. The semantics are those of stable-retro 1.0.1's code, not of its prose, wherever the two
 //! differ.
 //!
 //! Left to others: which file of which folder is read (Python), when a frame is evaluated (`vec_env`), the
@@ -22,6 +22,7 @@ mod script;
 #[cfg(not(feature = "lua"))]
 #[path = "game/no_script.rs"]
 mod script;
+mod signals;
 mod variables;
 
 pub use decode::ValueType;
@@ -30,6 +31,7 @@ pub use measure::{Measurement, Operator};
 pub use program::{Program, Source};
 pub use scenario::{Condition, PLAYERS, Rule, Scenario, Verdict};
 pub use script::ScriptError;
+pub use signals::Signals;
 pub use variables::{Variable, Variables};
 
 /// What the game's files may look at: work memory as the processor addresses it.
@@ -78,6 +80,8 @@ pub enum GameError {
     Script { place: String, script: String },
     #[error("scenario.json: \"scripts\" names {file:?}, which is not there beside it")]
     NoSuchScript { file: String },
+    #[error("signals.json: {place}: expected {expected}, found {found}")]
+    BadSignal { place: String, expected: &'static str, found: String },
     #[error(transparent)]
     BadScript(#[from] ScriptError),
 }
@@ -89,6 +93,8 @@ pub struct Game {
     pub scenario: Scenario,
     /// The scenario's scripts, if it has some.
     pub program: Option<Program>,
+    /// Asked for, if any.
+    pub signals: Signals,
     /// Places where the files mean something else than their documentation says, for the user to read once.
     pub warnings: Vec<String>,
 }
@@ -110,7 +116,7 @@ impl Game {
         let file = parse("scenario.json", scenario)?;
         let program = Program::compile(&file, scripts, &variables, &mut warnings)?;
         let scenario = Scenario::compile(&file, &variables, program.as_ref(), &mut warnings)?;
-        Ok(Self { variables, scenario, program, warnings })
+        Ok(Self { variables, scenario, program, signals: Signals::default(), warnings })
     }
 
     /// The names of what an episode's values are: the variables, then what the scripts add, each in alphabetical order.

@@ -103,8 +103,10 @@ fn bytes_of<'a>(array: &'a mut Output<'_>) -> PyResult<&'a mut [u8]> {
 impl Batch {
     /// options: JSON of NesVectorEnv's arguments. data, scenario: the texts of the game's files. starts: names and the
     /// bytes of their states, None for power-on. scripts: names and texts of the scenario's scripts.
+    /// signals: the text of signals.json, None for no signals.
     #[new]
-    #[pyo3(signature = (rom, options, data, scenario, starts, scripts = Vec::new()))]
+    #[allow(clippy::too_many_arguments, reason = "one for each of a game's files")]
+    #[pyo3(signature = (rom, options, data, scenario, starts, scripts = Vec::new(), signals = None))]
     fn new(
         py: Python<'_>,
         rom: &[u8],
@@ -113,10 +115,11 @@ impl Batch {
         scenario: &str,
         starts: Vec<(String, Option<Vec<u8>>)>,
         scripts: Vec<(String, String)>,
+        signals: Option<&str>,
     ) -> PyResult<Self> {
         let cart = Arc::new(Cartridge::parse(rom).map_err(|error| errors::rom(&error))?);
         let work_ram = if cart.has_work_ram() { 0x2000 } else { 0 };
-        let game = rules::compile(data, scenario, scripts, work_ram)?;
+        let game = rules::compile(data, scenario, scripts, signals, work_ram)?;
         let options = serde_json::from_str(options).map_err(|error| errors::config(error.to_string()))?;
         let config = Config::read(options, Some(&game.scenario)).map_err(|error| errors::config(error.to_string()))?;
         let read = |(name, bytes): &(String, Option<Vec<u8>>)| Start::read(name, bytes.as_deref(), &cart);

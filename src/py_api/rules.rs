@@ -2,21 +2,34 @@
 //!
 //! For tests, tools and anyone who has RAM images; the semantics are `emulator::game`'s.
 
+use std::collections::BTreeMap;
+
 use numpy::{PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use super::errors;
-use crate::emulator::game::{Episode, Game, GameError, Memory, PLAYERS, ScriptError, Source};
+use crate::emulator::game::{Episode, Game, GameError, Memory, PLAYERS, ScriptError, Signals, Source};
 
 const RAM_BYTES: usize = 2048;
 
 type Crop = (usize, usize, usize, usize);
 
 /// Reads a game's files; what is wrong with them is a ConfigError.
-pub(super) fn compile(data: &str, scenario: &str, scripts: Vec<(String, String)>, work_ram: usize) -> PyResult<Game> {
+pub(super) fn compile(
+    data: &str,
+    scenario: &str,
+    scripts: Vec<(String, String)>,
+    signals: Option<&str>,
+    work_ram: usize,
+) -> PyResult<Game> {
+    let bad = |error: GameError| errors::config(error.to_string());
     let scripts: Vec<_> = scripts.into_iter().map(|(name, text)| Source { name, text }).collect();
-    Game::compile(data, scenario, &scripts, work_ram).map_err(|error: GameError| errors::config(error.to_string()))
+    let mut game = Game::compile(data, scenario, &scripts, work_ram).map_err(bad)?;
+    if let Some(text) = signals {
+        game.signals = Signals::compile(text, work_ram).map_err(bad)?;
+    }
+    Ok(game)
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "the form that map_err wants")]
@@ -27,7 +40,7 @@ fn script(error: ScriptError) -> PyErr {
 /// A game's data.json and scenario.json, compiled.
 ///
 /// data, scenario: the texts of the files. work_ram: bytes of RAM on the cartridge at $6000 (0 or 8192). scripts: names
-/// and texts of the scenario's Lua scripts. Raises ConfigError if a file is not what it should be.
+/// and texts of the scenario's Lua scripts. signals: the text of signals.json. Raises ConfigError if a file is not what it should be.
 #[pyclass(module = "rollcart")]
 pub(crate) struct GameRules {
     game: Game,
@@ -39,9 +52,15 @@ pub(crate) struct GameRules {
 #[pymethods]
 impl GameRules {
     #[new]
-    #[pyo3(signature = (data, scenario, work_ram = 0, scripts = Vec::new()))]
-    fn new(data: &str, scenario: &str, work_ram: usize, scripts: Vec<(String, String)>) -> PyResult<Self> {
-        Ok(Self { game: compile(data, scenario, scripts, work_ram)?, work_ram, episode: None })
+    #[pyo3(signature = (data, scenario, work_ram = 0, scripts = Vec::new(), signals = None))]
+    fn new(
+        data: &str,
+        scenario: &str,
+        work_ram: usize,
+        scripts: Vec<(String, String)>,
+        signals: Option<&str>,
+    ) -> PyResult<Self> {
+        Ok(Self { game: compile(data, scenario, scripts, signals, work_ram)?, work_ram, episode: None })
     }
 
     /// The variables' names, in the order of values(); those that scripts add follow in begin() and frame().
@@ -73,6 +92,12 @@ impl GameRules {
         let mut values = vec![0; self.game.variables.len()];
         self.game.variables.read_all(self.memory(&ram)?, &mut values);
         Ok(values)
+    }
+
+    /// The signals in a RAM image, by name.
+    fn signals(&self, ram: PyReadonlyArray1<'_, u8>) -> PyResult<BTreeMap<String, i64>> {
+        let signals = &self.game.signals;
+        Ok(signals.names().map(String::from).zip(signals.read(self.memory(&ram)?)).collect())
     }
 
     /// Reward (of the first player) and end of a frame: values after the frame before it, and after it. For games without

@@ -30,12 +30,14 @@ pub struct Infos {
 }
 
 impl Infos {
-    /// A game's variable hides a built-in key of the same name.
+    /// A game's variable hides a signal or a built-in key of the same name.
     pub fn new(game: &Game, config: &Config) -> Result<Self, ConfigError> {
         let mut known: Vec<_> =
             game.names().enumerate().map(|(i, name)| (name.to_owned(), Column::Variable(i))).collect();
+        let signals = game.signals.names().enumerate().filter(|(_, name)| !game.names().any(|taken| taken == *name));
+        known.extend(signals.map(|(i, name)| (name.to_owned(), Column::Variable(game.width() + i))));
         for (name, column, clipped_only) in BUILT_IN {
-            if (config.reward_clip || !clipped_only) && !game.names().any(|taken| taken == name) {
+            if (config.reward_clip || !clipped_only) && !known.iter().any(|(taken, _)| taken == name) {
                 known.push((name.to_owned(), column));
             }
         }

@@ -131,7 +131,7 @@ pub(super) struct Lane {
 
 impl Lane {
     pub(super) fn new(engine: Machine, rules: &Rules, start: usize, limit: Option<u64>) -> Self {
-        let values = vec![0; rules.game.width()];
+        let values = vec![0; rules.game.width() + rules.game.signals.len()];
         let stack = rules
             .config
             .observed
@@ -211,7 +211,7 @@ impl Lane {
                 ended |= self.judge(rules).done;
             }
         }
-        self.tally_values();
+        self.tally_values(rules);
         self.observe(rules, scratch);
         !ended
     }
@@ -238,7 +238,7 @@ impl Lane {
             }
         }
         self.observe(rules, scratch);
-        self.tally_values();
+        self.tally_values(rules);
         let reward = rewards[0];
         self.tally.player_rewards = rewards;
         self.tally.elapsed += 1;
@@ -283,9 +283,10 @@ impl Lane {
         })
     }
 
-    fn tally_values(&mut self) {
+    fn tally_values(&mut self, rules: &Rules) {
         self.tally.values.clear();
         self.tally.values.extend_from_slice(self.episode.values());
+        self.tally.values.extend(rules.game.signals.read(memory_of(&self.engine)));
     }
 
     /// Runs one frame of which `left` more follow at most.
@@ -360,7 +361,7 @@ impl Lane {
             Ok(episode) => self.episode = episode,
             Err(fault) => self.fault = Some(fault),
         }
-        self.tally_values();
+        self.tally_values(rules);
     }
 
     fn log_from_here(&mut self) {

@@ -26,8 +26,9 @@ use std::sync::{Arc, LazyLock};
 
 use super::cart::Cartridge;
 use super::engine::{CpuRegisters, Draw, Engine, EngineError, EngineOptions, Frame, ResetKind};
+use super::nes::trace::Moment;
 use super::nes::{Buttons, ConsoleState, timing};
-use bus::Bus;
+use bus::{Bus, Interrupt};
 use cpu::Cpu;
 use jit::Jit;
 pub use render::{Avx2, Canvas, Scene, Strip};
@@ -91,6 +92,10 @@ impl Fast {
             jit.begin_frame();
         }
         run::run_frame(&mut self.cpu, &mut self.bus, &self.cart, self.jit.as_mut());
+        self.end_frame(draw_noted);
+    }
+
+    fn end_frame(&mut self, draw_noted: bool) {
         self.bus.apu.catch_up(self.bus.cycles - 1);
         self.bus.ppu.end_frame(self.bus.cycles);
         self.bus.ppu.end_picture(draw_noted);
@@ -109,6 +114,32 @@ impl Fast {
     /// changed since, what it shows means nothing.
     pub fn scene<'a>(&'a self, canvas: &'a Canvas) -> Scene<'a> {
         Scene::new(canvas, self.bus.ppu.memories())
+    }
+
+    /// Runs a frame as `run_frame` does, by single instructions and drawing it; `line` gets the trace's line of each.
+    pub fn trace_frame(&mut self, pads: [Buttons; 2], line: &mut dyn FnMut(String)) {
+        self.bus.pads.hold(pads.map(|pad| pad.0));
+        self.bus.ppu.begin_frame(self.bus.cycles, true);
+        run::trace_frame(&mut self.cpu, &mut self.bus, &self.cart, &mut |cpu, bus, interrupt| {
+            let ppu = bus.ppu.export(bus.cycles);
+            let moment = Moment {
+                pc: cpu.pc,
+                a: cpu.a,
+                x: cpu.x,
+                y: cpu.y,
+                p: cpu.p(),
+                s: cpu.s,
+                line: ppu.line,
+                dot: ppu.dot,
+                cycles: bus.cycles,
+            };
+            line(match interrupt {
+                Some(Interrupt::Nmi) => moment.interrupt("NMI"),
+                Some(Interrupt::Irq) => moment.interrupt("IRQ"),
+                None => moment.instruction(|addr| bus.peek(addr)),
+            });
+        });
+        self.end_frame(true);
     }
 
     /// Runs one instruction or takes one interrupt, as if no frame ended. For traces.

@@ -9,6 +9,7 @@ pub mod palette;
 pub mod plain;
 pub mod state;
 pub mod timing;
+pub mod trace;
 
 pub use buttons::Buttons;
 pub use state::ConsoleState;

@@ -126,10 +126,12 @@ fn check_engine(name: &str) -> PyResult<()> {
 }
 
 fn rgb_bytes(frame: &Frame) -> Vec<u8> {
-    let mut out = Vec::with_capacity(FRAME_HEIGHT * FRAME_WIDTH * 3);
-    for line in 0..FRAME_HEIGHT {
+    let mut out = vec![0; FRAME_HEIGHT * FRAME_WIDTH * 3];
+    for (line, row) in out.chunks_exact_mut(FRAME_WIDTH * 3).enumerate() {
         let colours = &palette::RGB[usize::from(frame.emphasis[line] & 7)];
-        out.extend(frame.row(line).iter().flat_map(|&index| colours[usize::from(index & 0x3F)]));
+        for (pixel, &index) in row.chunks_exact_mut(3).zip(frame.row(line)) {
+            pixel.copy_from_slice(&colours[usize::from(index & 0x3F)]);
+        }
     }
     out
 }
@@ -182,6 +184,21 @@ impl Console {
             py.check_signals()?;
         }
         Ok(())
+    }
+
+    /// Runs one frame with these buttons held, as step() does, and gives its CPU trace: a line an instruction or interrupt,
+    /// in the columns of nestest's log.
+    #[pyo3(signature = (buttons = 0, buttons2 = 0))]
+    fn trace(
+        &mut self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = whole)] buttons: i64,
+        #[pyo3(from_py_with = whole)] buttons2: i64,
+    ) -> PyResult<Vec<String>> {
+        let pads = [pad("buttons", buttons)?, pad("buttons2", buttons2)?];
+        let mut lines = Vec::new();
+        py.detach(|| self.engine.trace_frame(pads, &mut |line| lines.push(line)));
+        Ok(lines)
     }
 
     /// The console's RAM, uint8[2048], a copy.

@@ -69,5 +69,15 @@ ROWS = (
             "train --out pixels --obs image --lanes 16 --steps 500000",
         ),
     ),
+    Row(
+        "trace",
+        "trace",
+        "what the CPU does, instruction by instruction, in the columns of nestest's log",
+        (
+            "trace --frames 1",
+            "trace --first 300 --buttons RIGHT --out frame.log",
+            "trace run.rcm --first 120",
+        ),
+    ),
 )
 BY_NAME = {row.name: row for row in ROWS}

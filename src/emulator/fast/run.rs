@@ -1,6 +1,6 @@
 //! The event loop of a frame: let the CPU run to the next deadline, look at interrupts, again.
 
-use super::bus::Bus;
+use super::bus::{Bus, Interrupt};
 use super::cpu::Cpu;
 use super::interp;
 use super::jit::Jit;
@@ -11,6 +11,30 @@ pub(super) fn run_frame(cpu: &mut Cpu, bus: &mut Bus, cart: &Cartridge, mut jit:
     loop {
         let (stop, last) = bus.ppu.stop_cycle(bus.cycles);
         run_until(cpu, bus, cart, stop, jit.as_deref_mut());
+        if last {
+            break;
+        }
+    }
+}
+
+/// The same by single instructions, without translated code. `see` gets the console before each one, and the interrupt
+/// that is taken in its place.
+pub(super) fn trace_frame(
+    cpu: &mut Cpu,
+    bus: &mut Bus,
+    cart: &Cartridge,
+    see: &mut dyn FnMut(&Cpu, &Bus, Option<Interrupt>),
+) {
+    loop {
+        let (stop, last) = bus.ppu.stop_cycle(bus.cycles);
+        while bus.cycles < stop {
+            if cpu.jammed {
+                hang(bus, stop);
+            } else {
+                see(cpu, bus, bus.poll(cpu.i));
+                run_until(cpu, bus, cart, bus.cycles + 1, None);
+            }
+        }
         if last {
             break;
         }

@@ -10,7 +10,7 @@ export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 NEXTEST := $(shell command -v cargo-nextest)
 RUST_TEST := $(if $(NEXTEST),cargo nextest run --no-tests=pass,cargo test --no-fail-fast)
 
-.PHONY: help setup build demo test test-rust test-python test-sb3 test-ray test-puffer ci bench benchmark soak mutants lint format game game-check clean
+.PHONY: help setup build demo test test-rust test-python test-sb3 test-ray test-puffer ci bench benchmark soak soak-env sequences mutants lint format game game-check clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -80,6 +80,12 @@ bench: setup ## Micro-benchmarks: step, observe, snapshot, `next` (pytest-benchm
 soak: .venv/.stamp ## Translated code against the interpreter for hours: games, test ROMs, random programs
 	ROLLCART_SOAK_FRAMES=50000 cargo test --release --test lockstep -- --nocapture
 	ROLLCART_FUZZ_CASES=100000 cargo test --release --test jit_fuzz -- --nocapture
+
+soak-env: setup ## 20 million steps over 64 lanes, twice: memory flat, equal sums (STEPS=N for fewer)
+	$(PY) -m rollcart.bench.soak $(if $(STEPS),--steps $(STEPS))
+
+sequences: setup ## 10,000 random sequences of calls against the slow model (SEQUENCES=N for fewer)
+	ROLLCART_SEQUENCES=$(or $(SEQUENCES),10000) $(PY) -m pytest tests/python/rollcart/test_vec_sequences.py
 
 mutants: setup ## Remove twenty rules of the controller at random; each must turn a test red (SEED=N repeats)
 	$(PY) tests/mutants/run.py $(if $(SEED),--seed $(SEED))

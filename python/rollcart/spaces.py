@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from rollcart._native import Batch
 
@@ -46,6 +48,25 @@ def numbers(
     if array.dtype.kind not in ("iub" if isinstance(space, spaces.MultiBinary) else "iu"):
         raise ValueError(f"actions: expected {_wanted(space, shape)}, found dtype {array.dtype}")
     return np.ascontiguousarray(array, np.int64).reshape(-1)
+
+
+def check_range(numbers: NDArray[np.int64], space: spaces.Space[Any], lanes: Iterable[int]) -> None:
+    """ValueError unless every number, shape (lanes, numbers of one action), is one that the space has.
+
+    The native module checks this too; here it is asked where lanes are not stepped at once.
+    """
+    counts: Any = 2
+    if isinstance(space, spaces.Discrete):
+        counts = space.n
+    elif isinstance(space, spaces.MultiDiscrete):
+        counts = space.nvec
+    bad = np.argwhere((numbers < 0) | (numbers >= counts))
+    if len(bad):
+        row, column = bad[0]
+        most = int(np.broadcast_to(counts, numbers.shape)[row, column]) - 1
+        raise ValueError(
+            f"action {numbers[row, column]} of lane {list(lanes)[row]} is out of range, expected 0 to {most}"
+        )
 
 
 def _wanted(space: spaces.Space[Any], shape: tuple[int, ...]) -> str:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import operator
 import os
+import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, overload
 
 import numpy as np
-from gymnasium.error import ClosedEnvironmentError
+from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from rollcart import _setup, spaces
+from rollcart import _traffic as ways
 from rollcart._buffers import Observations
 from rollcart._native import Batch, KeptLane
 from rollcart.errors import ConfigError
@@ -40,9 +42,10 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
     is random: lanes that begin at the same state and take the same actions are equal, whatever their seeds.
 
     Args:
-        game: Name of a game: a folder with Stable Retro's files, under RETRO_DATA_PATH or bundled.
+        game: Name of a game: a folder with Stable Retro's files, under RETRO_DATA_PATH or bundled. A list has
+            each lane's own: several ROMs in one batch, which need equal spaces.
         num_envs: Lanes.
-        rom_path: The ROM (path or bytes), where it is not in the game's folder.
+        rom_path: The ROM (path or bytes), where it is not in the game's folder; a list has each lane's.
         state: Where episodes begin: the name of one of the game's states, a path, bytes, or "NONE"
             (power-on); or a list of them, one a lane. By default what metadata.json says.
         state_catalog: States (a list, or a dict of names and states); lane i begins at number i modulo their
@@ -78,6 +81,7 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         sticky_action_prob: Chance, in each frame, that the buttons of the frame before are held once more.
         reward_clip: Rewards become -1, 0 or 1; the info `raw_reward` has the sum before.
         info_keys: The infos to give; None for all.
+        batch_size: Lanes that `recv` gives at once, all by default.
         copy: Observations belong to the caller. False hands out two sets of arrays in turn: an observation is
             overwritten by the second call after the one that gave it.
         num_threads: Threads, the caller's included. By default RAYON_NUM_THREADS or OMP_NUM_THREADS, else the
@@ -91,12 +95,24 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
 
+    # Closing works on what could not be made, too.
+    _batch: Batch | None = None
+    _lanes: _setup.Lanes | None = None
+    _traffic: ways.Traffic | None = None
+
+    def __new__(cls, game: Any = BUNDLED, *_args: Any, rom_path: Any = None, **_options: Any) -> NesVectorEnv:
+        if isinstance(game, (list, tuple)) or isinstance(rom_path, (list, tuple)):
+            from rollcart.mixed_env import MixedNesVectorEnv
+
+            return super().__new__(MixedNesVectorEnv)
+        return super().__new__(cls)
+
     def __init__(
         self,
-        game: str = BUNDLED,
+        game: str | Sequence[str] = BUNDLED,
         num_envs: int = 1,
         *,
-        rom_path: str | os.PathLike[str] | bytes | None = None,
+        rom_path: Any = None,
         state: Any = None,
         state_catalog: Any = None,
         integrations: Any = None,
@@ -123,6 +139,7 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         sticky_action_prob: float = 0.0,
         reward_clip: bool = False,
         info_keys: Sequence[str] | None = None,
+        batch_size: int | None = None,
         copy: bool = True,
         num_threads: int | None = None,
         render_mode: str | None = None,
@@ -155,10 +172,11 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
             "num_threads": num_threads,
         }
         files = {"integrations": integrations, "scenario": scenario, "info": info}
-        lanes, self._starts = _setup.make(game, rom_path, state, state_catalog, options, files, signals)
+        name = cast(str, game)  # lists went to MixedNesVectorEnv
+        lanes, self._starts = _setup.make(name, rom_path, state, state_catalog, options, files, signals)
         batch = lanes.batch
-        self._lanes: _setup.Lanes | None = lanes
-        self._batch: Batch | None = batch
+        self._lanes = lanes
+        self._batch = batch
         self.game = lanes.game.name
         self.num_envs = batch.num_envs
         self.num_threads = batch.num_threads
@@ -171,6 +189,10 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         self.copy = bool(copy)
         self._buffers = Observations(self.num_envs, batch.image_shape, batch.ram_bytes, copy=self.copy)
         self._dict = obs == "dict"
+        self._batch_size = ways.batch_size_of(batch_size, self.num_envs)
+        self._received = np.arange(self.num_envs)
+        # Lanes that may not be sent: in the Disabled mode, those that have ended.
+        self._refused = np.zeros(self.num_envs, np.bool_)
         self._seeded = np.zeros(self.num_envs, np.bool_)
         self._all_lanes = np.ones(self.num_envs, np.bool_)
         # A game's variable of that name would come first.
@@ -180,15 +202,29 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
     # ------------------------------------------------------------------------------------ Gymnasium
 
     def reset(
-        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+        out: Any = None,
     ) -> tuple[Any, dict[str, Any]]:
         """Begins an episode in every lane, or in those of `options["reset_mask"]` (bool[num_envs]).
 
         seed: s gives lane i the seed s + i; a list gives each lane its own, of which None goes on with the
         lane's random numbers, as no seed does. options["state"]: where the lanes begin, now and after later
-        autoresets: a state or a list of them, one a lane, of which None leaves the lane's.
+        autoresets: a state or a list of them, one a lane, of which None leaves the lane's. out: as in `step`.
         """
         batch = self._open()
+        mask, seeds, starts = self._beginning(seed, options)
+        image, ram = self._buffers.take(out)
+        infos = batch.reset(mask, seeds, starts, image, ram)
+        self._begun(mask, starts)
+        return self._observation(image, ram), self._with_starts(infos, mask)
+
+    def _beginning(
+        self, seed: Any, options: dict[str, Any] | None
+    ) -> tuple[Any, list[int | None], list[int]]:
+        """Mask (or None), seeds and starts of a reset, all of them checked."""
         options = options or {}
         mask = self._mask(options.get("reset_mask"), "reset_mask") if "reset_mask" in options else None
         seeds = self._seeds(seed, mask)
@@ -197,23 +233,30 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
             assert self._lanes is not None
             wanted = _setup.chosen(self._lanes, 'options["state"]', options["state"], starts)
             starts = wanted if mask is None else np.where(mask, wanted, starts).tolist()
-        image, ram = self._buffers.take()
-        infos = batch.reset(mask, seeds, starts, image, ram)
+        return mask, seeds, starts
+
+    def _begun(self, mask: Any, starts: list[int]) -> None:
         if starts is not self._starts:
             self._starts = starts
             self._name_starts()
         self._seeded |= True if mask is None else mask
-        return self._observation(image, ram), self._with_starts(infos, mask)
+        self._refused &= False if mask is None else ~mask
 
-    def step(self, actions: Any) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
-        """Plays one action a lane. One that is no action raises ValueError before any lane moves."""
+    def step(
+        self, actions: Any, *, out: Any = None
+    ) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+        """Plays one action a lane. One that is no action raises ValueError before any lane moves.
+
+        out: the caller's own array for the observations (for obs="dict" a dict of them), of the observation
+        space's shape and dtype, contiguous (a row of a rollout's buffer, say): it is written and given back.
+        """
         batch = self._open()
         numbers = spaces.numbers(actions, self.single_action_space, self._action_shape)
-        image, ram = self._buffers.take()
+        image, ram = self._buffers.take(out)
         reward, terminated, truncated, infos, ended = batch.step(numbers, image, ram)
         self._with_starts(infos)
         if ended:
-            infos |= self._final()
+            infos |= self._final(batch.endings())
         return self._observation(image, ram), reward, terminated, truncated, infos
 
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:
@@ -224,6 +267,8 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
 
     def close_extras(self, **_kwargs: Any) -> None:
         """Lets lanes and threads go; close() calls it once."""
+        if self._traffic is not None:
+            self._traffic.close()
         self._batch = self._lanes = None
 
     def __reduce__(self) -> NoReturn:
@@ -234,6 +279,78 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
 
     def __deepcopy__(self, _memo: object) -> NoReturn:
         self.__reduce__()
+
+    # ------------------------------------------------------------------------------------ send and receive
+
+    def async_reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> None:
+        """Begins episodes as `reset` does, without waiting for them: `recv` gives their observations."""
+        traffic = self._ways()
+        if traffic.idle():
+            self._open()
+        elif (options or {}).get("state") is not None:
+            raise AlreadyPendingCallError(
+                'options["state"]: lanes are on their way; recv() all of them before states are chosen',
+                "recv",
+            )
+        mask, seeds, starts = self._beginning(seed, options)
+        lanes = np.arange(self.num_envs) if mask is None else np.flatnonzero(mask)
+        traffic.send(lanes, ways.Begin(seeds, starts))
+        self._begun(mask, starts)
+
+    def send(self, actions: Any, env_id: Any = None) -> None:
+        """Plays one action in each of the lanes `env_id`, without waiting for them.
+
+        actions: as for `step`, one for each entry of env_id. env_id: lanes that were received and not sent
+        since; by default those that the last `recv` gave.
+        """
+        traffic = self._ways()
+        lanes = ways.lanes_of(self._received if env_id is None else env_id, self.num_envs)
+        shape = (len(lanes), *self._action_shape[1:])
+        numbers = spaces.numbers(actions, self.single_action_space, shape).reshape(len(lanes), -1)
+        spaces.check_range(numbers, self.single_action_space, lanes)
+        for refused, why in (
+            (~self._seeded, "were never reset"),
+            (self._refused, "have ended their episodes"),
+        ):
+            if refused[lanes].any():
+                raise ResetNeeded(f"send: lanes {lanes[refused[lanes]].tolist()} {why}; use async_reset()")
+        traffic.send(lanes, numbers)
+
+    def recv(self) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+        """Waits for the next `batch_size` lanes, in the order in which they were sent.
+
+        Gives what `step` gives, one row for each of these lanes; infos["env_id"] (int64) tells which they
+        are. After async_reset() rewards are 0 and flags False.
+        """
+        got = self._ways().receive()
+        self._received = lanes = np.array([lane for lane, _ in got])
+        parts = list(ways.runs(got))
+        told = [(self._with_starts(dict(played.infos)), rows) for played, rows in parts]
+        final = [(self._final(p.endings) if p.endings else {}, rows) for p, rows in parts]
+        reward, terminated, truncated = (
+            np.concatenate([getattr(played, name)[rows] for played, rows in parts])
+            for name in ("reward", "terminated", "truncated")
+        )
+        infos = {key: np.concatenate([own[key][rows] for own, rows in told]) for key in told[0][0]}
+        infos |= ways.finals(final)
+        infos["env_id"], infos["_env_id"] = lanes.astype(np.int64), np.ones(len(lanes), np.bool_)
+        if self.metadata["autoreset_mode"] is AutoresetMode.DISABLED:
+            self._refused[lanes] = terminated | truncated
+        image, ram = (None if a is None else a[lanes] for a in self._sent_into)
+        return self._observation(image, ram), reward, terminated, truncated, infos
+
+    def _ways(self) -> ways.Traffic:
+        if self._traffic is None:
+            batch = self._open()
+            self._sent_into = self._buffers.new()
+            width = int(np.prod(self._action_shape[1:]))
+            play = ways.Stepping(batch, *self._sent_into, width)
+            self._traffic = ways.Traffic(self.num_envs, self._batch_size, play)
+            # The thread must end with the environment, and before the interpreter does.
+            weakref.finalize(self, self._traffic.close)
+        elif self._batch is None:
+            self._open()
+        return self._traffic
 
     # ------------------------------------------------------------------------------------ more than Gymnasium
 
@@ -347,7 +464,21 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
     def _open(self) -> Batch:
         if self._batch is None:
             raise ClosedEnvironmentError("this environment was closed; make a new one")
+        if self._traffic is not None and not self._traffic.idle():
+            raise AlreadyPendingCallError(
+                "lanes are on their way: recv() all of them before other calls", "recv"
+            )
         return self._batch
+
+    def _lane_shapes(self) -> tuple[tuple[int, ...] | None, int]:
+        batch = self._open()
+        return batch.image_shape, batch.ram_bytes
+
+    def _check_states(self, states: list[Any]) -> None:
+        """Reads start states, so that none of them can fail later."""
+        self._open()
+        assert self._lanes is not None
+        _setup.chosen(self._lanes, 'options["state"]', states, self._starts)
 
     def _observation(self, image: Any, ram: Any) -> Any:
         if self._dict:
@@ -357,6 +488,8 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
     def _present(self, batch: Batch) -> Any:
         self._starts = list(batch.starts)
         self._name_starts()
+        # What was taken over may go on where the lane could not; the lane itself says so if not.
+        self._refused[:] = False
         image, ram = self._buffers.take()
         batch.observe(image, ram)
         return self._observation(image, ram)
@@ -371,15 +504,14 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
             infos["_state"] = (self._all_lanes if mask is None else mask).copy()
         return infos
 
-    def _final(self) -> dict[str, Any]:
-        """The last observations and infos of episodes that this step ended and reset."""
-        batch = self._open()
-        last, infos = batch.endings()
+    def _final(self, endings: Any) -> dict[str, Any]:
+        """The last observations and infos of episodes that a step ended and reset."""
+        last, infos = endings
         ended = np.zeros(self.num_envs, np.bool_)
         observations = np.full(self.num_envs, None, dtype=object)
         for lane, image, ram in last:
             ended[lane] = True
-            shaped = image.reshape(batch.image_shape) if batch.image_shape else None
+            shaped = image.reshape(self._buffers.image) if self._buffers.image else None
             observations[lane] = self._observation(shaped, ram)
         return {
             "final_obs": observations,

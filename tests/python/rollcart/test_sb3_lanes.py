@@ -92,7 +92,7 @@ def _steps_to_end(game: str) -> int:
     raise AssertionError("no episode ended in 40 steps")
 
 
-def test_rs3_seed_waits_for_the_next_reset_and_is_used_once() -> None:
+def test_rs3_u13_seed_waits_for_the_next_reset_and_is_used_once() -> None:
     venv = lanes(3, noop_reset_max=30)
     before = venv.reset().copy()
     assert venv.seed(1) == [1, 2, 3]

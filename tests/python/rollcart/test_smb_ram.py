@@ -85,7 +85,7 @@ def test_rm5_flag(changes: dict[int, int], flag: bool) -> None:
 
 
 @pytest.mark.parametrize("float_state", [0, 1, 2, 3])
-def test_rm10_a_flag_that_is_touched_while_falling_is_not_missed(float_state: int) -> None:
+def test_rm10_u30_a_flag_that_is_touched_while_falling_is_not_missed(float_state: int) -> None:
     assert rules.flag_get(image({0x0E: 4, 0x1D: float_state}))
     assert rules.flag_get(image({0x0E: 5, 0x1D: float_state, 0x16: 0x31}))
     # Falling past it is no flag.
@@ -93,7 +93,7 @@ def test_rm10_a_flag_that_is_touched_while_falling_is_not_missed(float_state: in
 
 
 @pytest.mark.parametrize("routine", [1, 8])
-def test_rm10_a_vine_is_no_flag(routine: int) -> None:
+def test_rm10_u30_a_vine_is_no_flag(routine: int) -> None:
     assert not rules.flag_get(image({0x0E: routine, 0x1D: 3}))
     assert not rules.flag_get(image({0x0E: routine, 0x1D: 3, 0x16: 0x2F}))
 

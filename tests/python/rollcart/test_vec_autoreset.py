@@ -15,14 +15,14 @@ import rollcart
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_mode_is_the_instances_own_metadata_and_comes_as_enum_or_text(mode: str) -> None:
+def test_rg5_rg10_the_mode_is_the_instances_own_metadata_and_comes_as_enum_or_text(mode: str) -> None:
     for given in (mode, AutoresetMode(mode)):
         env = mk(mode=given)
         assert env.metadata["autoreset_mode"] is AutoresetMode(mode)
     assert rollcart.NesVectorEnv.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
 
 
-def test_next_step_shows_the_last_frame_then_resets_without_reward() -> None:
+def test_rg6_u05_next_step_shows_the_last_frame_then_resets_without_reward() -> None:
     env, single = mk(2, limit=5), mk(1, "Disabled", limit=5)
     env.reset(seed=0)
     single.reset(seed=0)
@@ -39,7 +39,7 @@ def test_next_step_shows_the_last_frame_then_resets_without_reward() -> None:
     equal(infos, reset_infos)
 
 
-def test_same_step_hands_out_the_last_frame_apart_with_masks() -> None:
+def test_rg7_u05_same_step_hands_out_the_last_frame_apart_with_masks() -> None:
     env, single = mk(3, "SameStep", limit=5), mk(1, "Disabled", limit=5)
     env.reset(seed=0)
     single.reset(seed=0)
@@ -66,7 +66,7 @@ def test_same_step_hands_out_the_last_frame_apart_with_masks() -> None:
     assert not any("final" in key for key in env.step([0, 0, 0])[4])
 
 
-def test_disabled_refuses_to_step_a_finished_lane_until_it_is_reset() -> None:
+def test_rg8_disabled_refuses_to_step_a_finished_lane_until_it_is_reset() -> None:
     env = mk(2, "Disabled", limit=3)
     env.reset(seed=0)
     env.step([0, 0])
@@ -82,7 +82,7 @@ def test_disabled_refuses_to_step_a_finished_lane_until_it_is_reset() -> None:
     assert env.step([0, 0])[3].tolist() == [False, True]
 
 
-def test_stepping_before_the_first_reset_is_refused() -> None:
+def test_re3_stepping_before_the_first_reset_is_refused() -> None:
     env = mk(2)
     with pytest.raises(ResetNeeded, match="reset"):
         env.step([0, 0])
@@ -91,7 +91,7 @@ def test_stepping_before_the_first_reset_is_refused() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_manual_reset_clears_a_pending_autoreset(mode: str) -> None:
+def test_rg9_u04_a_manual_reset_clears_a_pending_autoreset(mode: str) -> None:
     env, fresh = mk(2, mode, limit=5), mk(2, mode, limit=5)
     env.reset(seed=4)
     while not env.step([RIGHT, RIGHT])[3].any():
@@ -101,7 +101,7 @@ def test_a_manual_reset_clears_a_pending_autoreset(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-def test_every_reported_episode_has_the_length_of_the_limit(mode: str) -> None:
+def test_u03_every_reported_episode_has_the_length_of_the_limit(mode: str) -> None:
     env = RecordEpisodeStatistics(mk(2, mode, limit=5))
     env.reset(seed=0)
     lengths = []
@@ -112,7 +112,7 @@ def test_every_reported_episode_has_the_length_of_the_limit(mode: str) -> None:
     assert len(lengths) >= 8 and set(lengths) == {5}
 
 
-def test_a_reset_clears_the_step_count_of_its_lanes_alone() -> None:
+def test_u06_a_reset_clears_the_step_count() -> None:
     env = mk(2, limit=6)
     env.reset(seed=0)
     for _ in range(3):
@@ -123,7 +123,7 @@ def test_a_reset_clears_the_step_count_of_its_lanes_alone() -> None:
 
 
 @pytest.mark.parametrize("skip", [1, 4])
-def test_the_limit_counts_steps_of_each_lane(skip: int) -> None:
+def test_u10_the_limit_counts_steps_of_each_lane(skip: int) -> None:
     env = mk(3, "Disabled", limit=6, frame_skip=skip)
     env.reset(seed=0)
     for _ in range(2):
@@ -148,7 +148,7 @@ def test_u10_every_lane_may_have_a_limit_of_its_own(mode: str) -> None:
         mk(3, mode, limit=[5, 6])
 
 
-def test_an_end_wins_over_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_u10_an_end_wins_over_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     game = game_with(tmp_path, monkeypatch, quick_end())
     env = mk(1, "Disabled", game=game)
     env.reset()
@@ -162,7 +162,7 @@ def test_an_end_wins_over_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert terminated.all() and not truncated.any()
 
 
-def test_a_new_episode_begins_with_the_values_of_its_start() -> None:
+def test_u06_a_new_episode_begins_with_the_values_of_its_start() -> None:
     env = mk(4, "NextStep", state_catalog=LEVELS)
     _, first = env.reset(seed=0)
     played = random_actions(env, 400, seed=2)
@@ -179,7 +179,7 @@ def test_a_new_episode_begins_with_the_values_of_its_start() -> None:
     assert ends > 3, "the actions were meant to end episodes"
 
 
-def test_all_modes_give_the_same_transitions_once_reset_rows_are_gone() -> None:
+def test_u15_all_modes_give_the_same_transitions_once_reset_rows_are_gone() -> None:
     """10,000 steps of random play with ends and limits: equal episode by episode."""
     lanes, steps = 4, 2500
     options = {"limit": 60, "noop_reset_max": 12, "sticky_action_prob": 0.1, "state_catalog": LEVELS}

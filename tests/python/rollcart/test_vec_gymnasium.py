@@ -19,7 +19,7 @@ import rollcart
 ID = "rollcart:CartRunner-Nes-v0"
 
 
-def test_make_vec_gives_the_native_environment_and_others_on_request() -> None:
+def test_rg21_make_vec_gives_the_native_environment_and_others_on_request() -> None:
     env = gymnasium.make_vec(ID, num_envs=16)
     assert isinstance(env, rollcart.NesVectorEnv) and env.num_envs == 16
     assert env.spec is not None and env.spec.id == "CartRunner-Nes-v0"
@@ -38,7 +38,7 @@ def test_make_vec_gives_the_native_environment_and_others_on_request() -> None:
 
 
 @pytest.mark.parametrize("context", ["fork", "spawn"])
-def test_the_single_environment_runs_in_processes(context: str) -> None:
+def test_rg25_the_single_environment_runs_in_processes(context: str) -> None:
     env = gymnasium.make_vec(
         ID, num_envs=2, vectorization_mode="async", vector_kwargs={"context": context}, **SMALL
     )
@@ -50,7 +50,7 @@ def test_the_single_environment_runs_in_processes(context: str) -> None:
         env.close()
 
 
-def test_make_passes_the_limit_of_steps() -> None:
+def test_rg21_make_passes_the_limit_of_steps() -> None:
     env = gymnasium.make_vec(ID, num_envs=2, max_episode_steps=3, **SMALL)
     env.reset(seed=0)
     assert [env.step([0, 0])[3].all() for _ in range(3)] == [False, False, True]
@@ -61,7 +61,7 @@ def test_make_passes_the_limit_of_steps() -> None:
 
 @pytest.mark.parametrize("render_mode", [None, "rgb_array"])
 @pytest.mark.parametrize("obs", ["image", "ram", "dict"])
-def test_the_checker_finds_nothing_to_say(obs: str, render_mode: str | None) -> None:
+def test_rg24_the_checker_finds_nothing_to_say(obs: str, render_mode: str | None) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         env = gymnasium.make(ID, obs=obs, render_mode=render_mode, **SMALL)
@@ -70,7 +70,7 @@ def test_the_checker_finds_nothing_to_say(obs: str, render_mode: str | None) -> 
         env.close()
 
 
-def test_the_single_environment_gives_python_values() -> None:
+def test_rg24_the_single_environment_gives_python_values() -> None:
     env = gymnasium.make(ID, disable_env_checker=True, **SMALL).unwrapped
     observation, info = env.reset(seed=0)
     assert observation.shape == (2, 12, 10) and type(info["xpos"]) is int and info["state"] == "Level1"
@@ -86,14 +86,14 @@ def test_the_single_environment_gives_python_values() -> None:
             env.step(bad)
 
 
-def test_a_spec_survives_json_and_pickle() -> None:
+def test_rg23_a_spec_survives_json_and_pickle() -> None:
     spec = gymnasium.make_vec(ID, num_envs=2, frame_stack=2).spec
     assert spec is not None
     assert EnvSpec.from_json(spec.to_json()).kwargs == spec.kwargs
     assert pickle.loads(pickle.dumps(spec)) == spec
 
 
-def test_no_rom_is_needed_until_one_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rg22_no_rom_is_needed_until_one_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = gymnasium.spec("SuperMarioBros-Nes-v0")
     monkeypatch.setenv("RETRO_DATA_PATH", "/nowhere")
     with (
@@ -146,14 +146,14 @@ def test_vector_wrappers_run_over_it(wrap: Any) -> None:
     played(wrap(mk(2, limit=5)))
 
 
-def test_a_video_of_lanes_is_recorded(tmp_path: Any) -> None:
+def test_rg19_u37_a_video_of_lanes_is_recorded(tmp_path: Any) -> None:
     env = wrappers.RecordVideo(mk(2, render_mode="rgb_array"), str(tmp_path / "video"), video_length=5)
     played(env)
     env.close()
     assert list((tmp_path / "video").glob("*.mp4"))
 
 
-def test_a_window_shows_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rg19_u37_a_window_shows_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     env = wrappers.HumanRendering(mk(2, render_mode="rgb_array"))
     played(env, 3)

@@ -21,7 +21,7 @@ def arrays(value: Any) -> list[np.ndarray]:
     return [value]
 
 
-def test_every_key_has_its_mask_and_keeps_its_dtype() -> None:
+def test_rg16_rg17_every_key_has_its_mask_and_keeps_its_dtype() -> None:
     env = mk(3, limit=7)
     _, first = env.reset(seed=0)
     kinds = {key: value.dtype for key, value in first.items()}
@@ -35,7 +35,7 @@ def test_every_key_has_its_mask_and_keeps_its_dtype() -> None:
             assert value.dtype != object
 
 
-def test_lanes_count_their_episodes_themselves() -> None:
+def test_re4_lanes_count_their_episodes_themselves() -> None:
     env = mk(2, limit=6, reward_clip=True)
     env.reset(seed=0)
     total = np.zeros(2)
@@ -50,7 +50,7 @@ def test_lanes_count_their_episodes_themselves() -> None:
     assert not infos["elapsed_steps"].any() and not infos["raw_reward"].any()
 
 
-def test_the_keys_can_be_chosen() -> None:
+def test_re4_the_keys_can_be_chosen() -> None:
     env = mk(2, info_keys=["lives", "episode_return"])
     assert list(env.reset(seed=0)[1]) == ["lives", "_lives", "episode_return", "_episode_return"]
     assert env.step([0, 0])[4].keys() == {"lives", "episode_return", "_lives", "_episode_return"}
@@ -60,7 +60,7 @@ def test_the_keys_can_be_chosen() -> None:
 
 @pytest.mark.parametrize("obs", ["image", "ram", "dict"])
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-def test_what_was_handed_out_never_changes(obs: str, mode: str) -> None:
+def test_rg18_what_was_handed_out_never_changes(obs: str, mode: str) -> None:
     env = mk(2, mode, limit=4, obs=obs)
     kept = [env.reset(seed=0)]
     copies = [[a.copy() for a in arrays(kept[0])]]
@@ -75,7 +75,7 @@ def test_what_was_handed_out_never_changes(obs: str, mode: str) -> None:
     assert len(own) == len(held)
 
 
-def test_a_view_keeps_its_observation_alive() -> None:
+def test_rg18_a_view_keeps_its_observation_alive() -> None:
     env = mk(2)
     row = env.reset(seed=0)[0][1, -1]
     then = row.copy()
@@ -95,7 +95,7 @@ def test_changing_what_was_handed_out_changes_no_later_observation() -> None:
             array.fill(0) if array.dtype.kind != "U" else None
 
 
-def test_without_copies_an_observation_lives_until_the_second_call_after() -> None:
+def test_rg18_without_copies_an_observation_lives_until_the_second_call_after() -> None:
     env, owned = mk(2, copy=False), mk(2)
     previous = env.reset(seed=0)[0]
     wanted = owned.reset(seed=0)[0]
@@ -113,3 +113,49 @@ def test_memory_of_observations_is_used_again() -> None:
     env.reset(seed=0)
     places = {env.step([0, 0])[0].ctypes.data for _ in range(50)}
     assert len(places) <= 4
+
+
+@pytest.mark.parametrize("obs", ["image", "ram", "dict"])
+def test_re3_observations_are_written_into_the_callers_arrays(obs: str) -> None:
+    env, other = mk(2, obs=obs, limit=4), mk(2, obs=obs, limit=4)
+    rollout = {
+        key: np.zeros((8, 2, *space.shape), np.uint8)
+        for key, space in (
+            env.single_observation_space.items() if obs == "dict" else [("o", env.single_observation_space)]
+        )
+    }
+
+    def place(step: int) -> Any:
+        own = {key: array[step] for key, array in rollout.items()}
+        return own if obs == "dict" else own["o"]
+
+    equal(env.reset(seed=0, out=place(0))[0], other.reset(seed=0)[0])
+    for step, actions in enumerate(random_actions(env, 7), start=1):
+        given, wanted = env.step(actions, out=place(step))[0], other.step(actions)[0]
+        equal(given, wanted)
+        equal(place(step), wanted)
+        for a, b in zip(arrays(given), arrays(place(step)), strict=True):
+            assert np.shares_memory(a, b)
+
+
+def test_re3_an_array_that_cannot_be_written_is_refused_before_any_lane_moves() -> None:
+    env = mk(2)
+    env.reset(seed=0)
+    before = env.snapshot()
+    shape = env.observation_space.shape
+    assert shape is not None
+    locked = np.zeros(shape, np.uint8)
+    locked.setflags(write=False)
+    bad: list[Any] = [
+        np.zeros(shape, np.float32),
+        np.zeros(shape[1:], np.uint8),
+        np.zeros((*shape[:-1], 2 * shape[-1]), np.uint8)[..., ::2],
+        locked,
+        [0],
+    ]
+    for out in bad:
+        with pytest.raises((TypeError, ValueError), match="out: expected"):
+            env.step([0, 0], out=out)
+    with pytest.raises(TypeError, match="image and ram"):
+        mk(2, obs="dict").reset(out=np.zeros(shape, np.uint8))
+    assert env.snapshot() == before

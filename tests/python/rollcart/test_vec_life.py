@@ -35,7 +35,7 @@ def test_importing_brings_no_gymnasium_and_no_thread() -> None:
     assert done.stdout.strip() == "1", done.stderr
 
 
-def test_the_ids_are_known_whichever_is_imported_first() -> None:
+def test_rg22_the_ids_are_known_whichever_is_imported_first() -> None:
     for code in (
         "import rollcart, gymnasium; gymnasium.spec('CartRunner-Nes-v0')",
         "import gymnasium, rollcart; gymnasium.spec('CartRunner-Nes-v0')",
@@ -52,13 +52,13 @@ def test_the_ids_are_known_whichever_is_imported_first() -> None:
     [({"RAYON_NUM_THREADS": "3"}, 3), ({"OMP_NUM_THREADS": "2"}, 2), ({"OMP_NUM_THREADS": "1,4"}, 1)],
     ids=str,
 )
-def test_limits_of_the_environment_are_honoured(variables: dict[str, str], threads: int) -> None:
+def test_u36_limits_of_the_environment_are_honoured(variables: dict[str, str], threads: int) -> None:
     done = run("import rollcart; print(rollcart.NesVectorEnv(num_envs=8).num_threads)", **variables)
     assert done.stdout.strip() == str(threads), done.stderr
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no affinity")
-def test_the_default_is_the_processors_that_this_process_may_use() -> None:
+def test_u36_the_default_is_the_processors_that_this_process_may_use() -> None:
     done = run(
         "import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]); import rollcart;"
         "print(rollcart.NesVectorEnv(num_envs=8).num_threads)"
@@ -66,7 +66,7 @@ def test_the_default_is_the_processors_that_this_process_may_use() -> None:
     assert done.stdout.strip() == "1", done.stderr
 
 
-def test_closing_twice_is_harmless_and_later_calls_say_so() -> None:
+def test_rg20_closing_twice_is_harmless_and_later_calls_say_so() -> None:
     env = mk(2)
     env.reset(seed=0)
     env.close()
@@ -84,7 +84,7 @@ def test_closing_twice_is_harmless_and_later_calls_say_so() -> None:
             call()
 
 
-def test_threads_end_with_their_environment() -> None:
+def test_rg20_threads_end_with_their_environment() -> None:
     done = run(
         "import os, time, rollcart, rollcart.vector_env\n"
         "before = len(os.listdir('/proc/self/task'))\n"  # numpy's own
@@ -97,7 +97,7 @@ def test_threads_end_with_their_environment() -> None:
     assert done.stdout.strip() == "0", done.stderr
 
 
-def test_the_process_ends_after_an_uncaught_exception() -> None:
+def test_rg20_u34_the_process_ends_after_an_uncaught_exception() -> None:
     done = run(
         "import rollcart; e = rollcart.NesVectorEnv(num_envs=8, num_threads=4); e.reset(); e.step([0] * 8);"
         "raise RuntimeError('meant')"
@@ -105,7 +105,7 @@ def test_the_process_ends_after_an_uncaught_exception() -> None:
     assert done.returncode == 1 and "meant" in done.stderr
 
 
-def test_a_forked_child_makes_its_own_environment_and_is_told_about_its_parents() -> None:
+def test_u34_a_forked_child_makes_its_own_environment_and_is_told_about_its_parents() -> None:
     done = run(
         "import os, rollcart\n"
         "e = rollcart.NesVectorEnv(num_envs=4, num_threads=2); e.reset(seed=0); e.step([0] * 4)\n"
@@ -137,7 +137,7 @@ def test_children_give_the_same_as_their_parent(method: str) -> None:
         equal(pool.apply_async(_child, (4,)).get(timeout=60), here)
 
 
-def test_rendering_gives_owned_pictures_or_none() -> None:
+def test_rg19_u37_rendering_gives_owned_pictures_or_none() -> None:
     assert mk(2).render() is None
     env = mk(2, render_mode="rgb_array")
     env.reset(seed=0)
@@ -165,7 +165,7 @@ def test_the_profile_counts_what_was_done() -> None:
     assert profile["seconds_in_step"] > 0
 
 
-def test_no_warning_comes_from_a_hundred_steps_under_strict_numpy() -> None:
+def test_u27_no_warning_comes_from_a_hundred_steps_under_strict_numpy() -> None:
     done = run(
         "import warnings; warnings.simplefilter('error'); import numpy as np; np.seterr(all='raise');"
         "import rollcart; e = rollcart.NesVectorEnv(num_envs=2, obs='dict', noop_reset_max=5)\n"
@@ -197,14 +197,14 @@ def make():
         "for _ in range(300): env.restore(env.snapshot())",
     ],
 )
-def test_memory_does_not_grow(work: str) -> None:
+def test_u20_memory_does_not_grow(work: str) -> None:
     measured = f"{work}\nbefore = resident()\n{work}\nprint(resident() - before)"
     done = run(f"{MEMORY}\nenv = make(); env.reset()\n{measured}")
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 8 << 20
 
 
-def test_an_interrupt_breaks_off_a_long_step_and_asks_for_a_reset() -> None:
+def test_u34_an_interrupt_breaks_off_a_long_step_and_asks_for_a_reset() -> None:
     # The alarm comes while the step runs: more work than any machine does in that time.
     done = run(
         "import signal, rollcart, gymnasium\n"
@@ -223,7 +223,7 @@ def test_an_interrupt_breaks_off_a_long_step_and_asks_for_a_reset() -> None:
     assert done.stdout.split() == ["True", "reset"], done.stderr
 
 
-def test_an_interrupt_ends_a_loop_of_steps() -> None:
+def test_u34_an_interrupt_ends_a_loop_of_steps() -> None:
     code = (
         "import rollcart; e = rollcart.NesVectorEnv(num_envs=64, num_threads=2); e.reset()\n"
         "print('on', flush=True)\n"

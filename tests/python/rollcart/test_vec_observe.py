@@ -56,7 +56,7 @@ def test_lanes_equal_the_slow_model_to_the_byte(options: dict[str, Any]) -> None
 
 @pytest.mark.parametrize("maxpool", [False, True])
 @pytest.mark.parametrize("skip", [1, 4, 5])
-def test_an_end_inside_the_skip_stops_it_and_shows_that_frame(
+def test_u39_an_end_inside_the_skip_stops_it_and_shows_that_frame(
     skip: int, maxpool: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ends = set()
@@ -80,7 +80,7 @@ def test_an_end_inside_the_skip_stops_it_and_shows_that_frame(
     assert skip == 1 or len(ends) > 1, "ends in different places of the skip were meant"
 
 
-def test_skipping_frames_sums_the_rewards_of_single_frames() -> None:
+def test_u39_skipping_frames_sums_the_rewards_of_single_frames() -> None:
     skipping = rollcart.NesVectorEnv(frame_skip=4, frame_stack=1)
     single = rollcart.NesVectorEnv(frame_skip=1, frame_stack=1)
     assert np.array_equal(skipping.reset(seed=0)[0], single.reset(seed=0)[0])
@@ -97,7 +97,7 @@ def test_skipping_frames_sums_the_rewards_of_single_frames() -> None:
             break
 
 
-def test_the_first_observation_is_not_blank_and_fills_the_stack() -> None:
+def test_u21_u38_the_first_observation_is_not_blank_and_fills_the_stack() -> None:
     env = rollcart.NesVectorEnv(num_envs=3, state_catalog=["Level1", "Level2"], render_mode="rgb_array")
     observation, _ = env.reset(seed=0)
     assert all(len(np.unique(lane)) > 3 for lane in observation)
@@ -136,7 +136,7 @@ def test_dict_observations_hold_the_image_and_ram() -> None:
         observation = both.step([RIGHT, 0])[0]
 
 
-def test_rendering_shows_ram_lanes_too_and_changes_nothing() -> None:
+def test_rg19_u37_rendering_shows_ram_lanes_too_and_changes_nothing() -> None:
     quiet = rollcart.NesVectorEnv(obs="ram", sticky_action_prob=0.3)
     shown = rollcart.NesVectorEnv(obs="ram", sticky_action_prob=0.3, render_mode="rgb_array")
     drawn = rollcart.NesVectorEnv(obs="image", sticky_action_prob=0.3)

@@ -19,7 +19,7 @@ def play(env: Any, steps: int = 40, seed: int = 1) -> list[Any]:
     return [env.step(actions) for actions in random_actions(env, steps, seed)]
 
 
-def test_a_seed_replays_the_whole_run_through_autoresets() -> None:
+def test_rg13_a_seed_replays_the_whole_run_through_autoresets() -> None:
     env = mk(3, limit=15, **RANDOM)
     first = [env.reset(seed=5), *play(env)]
     equal(first, [env.reset(seed=5), *play(env)])
@@ -27,7 +27,7 @@ def test_a_seed_replays_the_whole_run_through_autoresets() -> None:
     equal(first, [other.reset(seed=np.int64(5)), *play(other)])
 
 
-def test_lanes_differ_and_so_do_episodes_when_something_is_random() -> None:
+def test_u11_lanes_differ_and_so_do_episodes_when_something_is_random() -> None:
     env = mk(6, noop_reset_max=30)
     env.reset(seed=0)
     first = env.snapshot()
@@ -42,7 +42,7 @@ def test_lanes_differ_and_so_do_episodes_when_something_is_random() -> None:
     assert len({ram.tobytes() for ram in stuck.ram()}) > 1
 
 
-def test_lanes_are_equal_when_nothing_is_random() -> None:
+def test_u11_lanes_are_equal_when_nothing_is_random() -> None:
     env = mk(4)
     env.reset(seed=0)
     for actions in random_actions(mk(1), 20):
@@ -50,7 +50,7 @@ def test_lanes_are_equal_when_nothing_is_random() -> None:
         assert (observation == observation[:1]).all()
 
 
-def test_processes_differ_without_a_seed() -> None:
+def test_u11_processes_differ_without_a_seed() -> None:
     code = (
         "import rollcart, hashlib; e = rollcart.NesVectorEnv(num_envs=4, noop_reset_max=10000); e.reset();"
         "print(e.np_random_seed, hashlib.sha1(e.ram().tobytes()).hexdigest())"
@@ -62,7 +62,7 @@ def test_processes_differ_without_a_seed() -> None:
     assert len(runs) == 2
 
 
-def test_the_random_seed_that_was_drawn_replays_the_run() -> None:
+def test_rg14_the_random_seed_that_was_drawn_replays_the_run() -> None:
     env, other = mk(3, **RANDOM), mk(3, **RANDOM)
     first = env.reset()
     seed = env.np_random_seed
@@ -70,14 +70,14 @@ def test_the_random_seed_that_was_drawn_replays_the_run() -> None:
     equal([first, *play(env)], [other.reset(seed=[(seed + i) & (2**64 - 1) for i in range(3)]), *play(other)])
 
 
-def test_integer_seeds_count_up_and_lists_are_the_lanes_own() -> None:
+def test_rg13_rg14_integer_seeds_count_up_and_lists_are_the_lanes_own() -> None:
     a, b = mk(3, **RANDOM), mk(3, **RANDOM)
     equal(a.reset(seed=7), b.reset(seed=[7, 8, 9]))
     equal(play(a), play(b))
     assert a.np_random_seed == 7
 
 
-def test_none_in_a_list_goes_on_with_the_lanes_random_numbers() -> None:
+def test_rg13_none_in_a_list_goes_on_with_the_lanes_random_numbers() -> None:
     a, b = mk(2, **RANDOM), mk(2, **RANDOM)
     for env in (a, b):
         env.reset(seed=3)
@@ -87,7 +87,7 @@ def test_none_in_a_list_goes_on_with_the_lanes_random_numbers() -> None:
 
 
 @pytest.mark.parametrize("seed", [-1, [1], [1, 2, 3], [1, -2], np.int64(-5)], ids=str)
-def test_a_bad_seed_is_refused(seed: Any) -> None:
+def test_rg13_a_bad_seed_is_refused(seed: Any) -> None:
     env = mk(2)
     with pytest.raises(ValueError, match="seed"):
         env.reset(seed=seed)
@@ -105,7 +105,7 @@ def test_seeds_may_be_as_large_as_gymnasium_draws_them() -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_a_lane_is_the_same_alone_in_a_batch_and_on_any_threads(threads: int) -> None:
+def test_rg15_a_lane_is_the_same_alone_in_a_batch_and_on_any_threads(threads: int) -> None:
     env = mk(5, limit=12, num_threads=threads, state_catalog=LEVELS, **RANDOM)
     assert env.num_threads == threads
     env.reset(seed=30)
@@ -118,7 +118,7 @@ def test_a_lane_is_the_same_alone_in_a_batch_and_on_any_threads(threads: int) ->
         equal({key: value[3:4] for key, value in batch[4].items()}, one[4])
 
 
-def test_a_mask_resets_its_lanes_and_leaves_the_others_as_they_are() -> None:
+def test_rg11_rg12_a_mask_resets_its_lanes_and_leaves_the_others_as_they_are() -> None:
     env = mk(4, limit=50, **RANDOM)
     env.reset(seed=0)
     play(env, 10)
@@ -148,7 +148,7 @@ def test_a_mask_resets_its_lanes_and_leaves_the_others_as_they_are() -> None:
     ],
     ids=str,
 )
-def test_a_bad_mask_is_refused(mask: Any, error: type[Exception]) -> None:
+def test_rg11_a_bad_mask_is_refused(mask: Any, error: type[Exception]) -> None:
     env = mk(2)
     env.reset(seed=0)
     before = env.snapshot()
@@ -157,7 +157,7 @@ def test_a_bad_mask_is_refused(mask: Any, error: type[Exception]) -> None:
     assert env.snapshot() == before
 
 
-def test_start_states_are_chosen_by_catalog_by_lane_and_at_a_reset() -> None:
+def test_u12_start_states_are_chosen_by_catalog_by_lane_and_at_a_reset() -> None:
     catalog = mk(6, state_catalog=LEVELS)
     assert catalog.start_states == (*LEVELS, "Level1", "Level2")
     assert catalog.reset()[1]["level"].tolist() == [1, 2, 3, 4, 1, 2]
@@ -173,7 +173,7 @@ def test_start_states_are_chosen_by_catalog_by_lane_and_at_a_reset() -> None:
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-def test_a_chosen_state_stays_chosen_at_autoresets(mode: str) -> None:
+def test_u12_a_chosen_state_stays_chosen_at_autoresets(mode: str) -> None:
     env = mk(2, mode, limit=3)
     env.reset(seed=0, options={"state": ["Level3", "Level2"]})
     for _ in range(12):

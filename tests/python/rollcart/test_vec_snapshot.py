@@ -57,7 +57,7 @@ def test_saving_after_every_step_changes_nothing() -> None:
         env.restore(env.snapshot())
 
 
-def test_the_picture_of_a_restored_lane_is_the_one_it_had() -> None:
+def test_u31_the_picture_of_a_restored_lane_is_the_one_it_had() -> None:
     env = mk(2, maxpool=True)
     env.reset(seed=0)
     for actions in random_actions(env, 9):
@@ -214,7 +214,7 @@ def test_every_cut_and_many_flips_of_a_snapshot_are_refused_or_harmless() -> Non
         env.step([9])
 
 
-def test_copying_and_pickling_point_at_snapshots() -> None:
+def test_u33_copying_and_pickling_point_at_snapshots() -> None:
     env = mk(1)
     for copying in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match="snapshot"):

@@ -27,7 +27,7 @@ ACTIONS: list[tuple[Any, Any]] = [
 
 @pytest.mark.parametrize(("actions", "single"), ACTIONS, ids=str)
 @pytest.mark.parametrize("players", [1, 2])
-def test_every_mode_has_batched_spaces_and_takes_their_samples(
+def test_rg1_rg2_u44_every_action_mode_has_batched_spaces_and_takes_their_samples(
     actions: Any, single: Any, players: int
 ) -> None:
     env = mk(3, actions=actions, players=players)
@@ -47,14 +47,14 @@ def test_every_mode_has_batched_spaces_and_takes_their_samples(
 
 @pytest.mark.parametrize("obs", ["image", "ram", "dict"])
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-def test_observations_are_in_their_space_through_autoresets(obs: str, mode: str) -> None:
+def test_rg3_observations_are_in_their_space_through_autoresets(obs: str, mode: str) -> None:
     env = mk(2, mode, limit=3, obs=obs)
     assert env.observation_space.contains(env.reset(seed=0)[0])
     for _ in range(9):
         assert env.observation_space.contains(env.step([1, 2])[0])
 
 
-def test_the_environment_is_a_vector_env_with_its_attributes() -> None:
+def test_rg1_the_environment_is_a_vector_env_with_its_attributes() -> None:
     env = mk(2)
     assert isinstance(env, gymnasium.vector.VectorEnv)
     assert (env.num_envs, env.render_mode, env.spec, env.closed) == (2, None, None, False)
@@ -82,7 +82,7 @@ def test_numbers_of_discrete_press_what_they_press_in_stable_retro() -> None:
         lambda a: a.astype(">i4"),
     ],
 )
-def test_actions_come_in_any_form_of_integers(form: Any) -> None:
+def test_rg4_actions_come_in_any_form_of_integers(form: Any) -> None:
     plain, other = mk(3), mk(3)
     actions = np.array([6, 9, 35])
     plain.reset(seed=0)
@@ -111,7 +111,7 @@ def test_actions_come_in_any_form_of_integers(form: Any) -> None:
     ],
     ids=str,
 )
-def test_a_bad_action_is_refused_before_any_lane_moves(actions: Any) -> None:
+def test_rg4_a_bad_action_is_refused_before_any_lane_moves(actions: Any) -> None:
     env, other = mk(2), mk(2)
     env.reset(seed=0)
     other.reset(seed=0)
@@ -122,7 +122,7 @@ def test_a_bad_action_is_refused_before_any_lane_moves(actions: Any) -> None:
 
 
 @pytest.mark.parametrize("mode", ["all", "filtered"])
-def test_one_number_for_flags_is_answered_with_the_shape_and_the_way_to_discrete(mode: str) -> None:
+def test_rg4_u22_one_number_for_flags_is_answered_with_the_shape_and_the_way_to_discrete(mode: str) -> None:
     env = mk(2, actions=mode)
     env.reset(seed=0)
     with pytest.raises(ValueError, match=r"\(2, 9\).*discrete"):

@@ -222,7 +222,8 @@ class Lane:
         self._push(first=False)
         self.elapsed += 1
         self.episode_return += total
-        truncated = not done and self.elapsed == options.max_episode_steps
+        limit = options.max_episode_steps
+        truncated = not done and limit is not None and self.elapsed >= limit
         return self.observation, float(np.sign(total)) if options.reward_clip else total, done, truncated
 
     @property

@@ -41,6 +41,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "exchange",
         "company",
         "round",
+        "round_records",
         "cli_records",
         "cli_edges",
     ),

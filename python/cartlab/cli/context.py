@@ -7,8 +7,9 @@ Everything is found when it is first asked for, so that a cheap command pays for
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -73,6 +74,23 @@ class Context:
         from cartlab.pipeline.lab import Lab
 
         return Lab.real()
+
+    @contextlib.contextmanager
+    def telling(self) -> Iterator[None]:
+        """Around what may end a run or change a round: the user's `notify` command is told of it afterwards,
+        also where it ended in an error.
+        """
+        from cartlab.ledger.store import written
+
+        before = len(written)
+        try:
+            yield
+        finally:
+            if len(written) > before:
+                from cartlab.pipeline import notices
+
+                config = self.lab.load_config(self.repo)
+                notices.tell(config.notify, self.repo, self.root.path, written[before:], self.talk)
 
     def line(self, words: str) -> str:
         """A command line that can be typed as it stands."""

@@ -63,15 +63,17 @@ def run(context: Context, request: Request) -> Outcome:
         out.report.next = context.line(context.command)
         out.text = [LEARNING, f"would time {package.artifact.relative_to(repo)} for {request.seconds:g} s"]
         return out
-    context.talk.progress("timing the working tree's package")
-    found = learning.probe(
-        learning.as_build(package, repo),
-        workload,
-        repo,
-        request.seconds,
-        engine=request.profile,
-        split=request.split,
-    )
+    # Its numbers are for learning only, but it would disturb whoever measures.
+    with lab.lease(request.runner.lease_wait, context.talk.progress):
+        context.talk.progress("timing the working tree's package")
+        found = learning.probe(
+            learning.as_build(package, repo),
+            workload,
+            repo,
+            request.seconds,
+            engine=request.profile,
+            split=request.split,
+        )
     import json
 
     write_whole(target, json.dumps(found, indent=1) + "\n")

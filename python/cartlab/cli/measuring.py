@@ -76,4 +76,5 @@ def measure(context: Context, request: Request) -> Outcome:
     from cartlab.pipeline.run import run
 
     place = (context.lab, context.repo, context.root.path, context.talk)
-    return after_completion(context, then(request, run(request, *place), *place))
+    with context.telling():
+        return after_completion(context, then(request, run(request, *place), *place))

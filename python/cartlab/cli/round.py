@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from cartlab.cli.context import Context
 from cartlab.cli.options import declare_runner, number, runner
 from cartlab.cli.report import after_completion
-from cartlab.errors import UsageError
+from cartlab.errors import NotLegalNow, UsageError
 from cartlab.outcome import Outcome
 from cartlab.pipeline.request import Runner
 from cartlab.root import make_folder
@@ -85,15 +85,23 @@ def translate(space: argparse.Namespace) -> Request:
 
 
 def run(context: Context, request: Request) -> Outcome:
+    with context.telling():
+        return carry_out(context, request)
+
+
+def carry_out(context: Context, request: Request) -> Outcome:
     from cartlab.pipeline import confirming, rounds
     from cartlab.pipeline.run import open_ledger
+    from cartlab.round import fold, require_legal
 
     root = context.root.path
     writes = request.verb != "show" and not request.dry_run
     if writes:
         make_folder(root)
     ledger = open_ledger(root, context.talk, mend=writes) if root.is_dir() else None
-    if request.verb == "confirm" and ledger is not None:
+    if request.verb == "confirm":
+        if ledger is None:  # Only a dry run makes no root: there is no round in it.
+            raise NotLegalNow("no round is open: there is nothing to confirm", context.line("round open"))
         done = confirming.confirm(
             request.cand,
             context.lab,
@@ -109,13 +117,9 @@ def run(context: Context, request: Request) -> Outcome:
         return after_completion(context, done)
     out = context.answer()
     out.ledger = str(root / "events.jsonl")
-    if request.dry_run:
-        out.status = "planned"
-        out.text = [f"would {request.verb} a round"]
-        return out
-    if ledger is not None:
+    if ledger is not None and not request.dry_run:
         rounds.watch(context.lab, context.repo, ledger, context.talk)
-    if ledger is not None and request.verb == "open":
+    if request.verb == "open":
         confirming.open_now(
             context.lab,
             context.repo,
@@ -126,8 +130,15 @@ def run(context: Context, request: Request) -> Outcome:
             target=request.target,
             strict=request.strict,
             may_touch=request.may_touch,
+            dry_run=request.dry_run,
         )
-    elif ledger is not None and request.verb in ("resume", "abandon"):
+    elif request.dry_run and request.verb != "show":
+        require_legal(fold(ledger.events()) if ledger is not None else None, f"round {request.verb}")
+    if request.dry_run:
+        out.status = "planned"
+        out.text = [f"would {request.verb} a round"]
+        return out
+    if ledger is not None and request.verb in ("resume", "abandon"):
         confirming.end(ledger, request.verb, request.reason)
     if ledger is not None and request.verb != "show":
         ledger.project()

@@ -32,6 +32,9 @@ LOCK = "autoresearch.lock"
 TEXTS = ("ideas.md", "scratchpad.md")
 FOLDERS = ("benchmarks/runs", "builds", "tmp")
 
+# Numbers of the events that this process appended, in order: what it did itself, whoever else writes.
+written: list[int] = []
+
 
 def utc_now() -> str:
     """RFC 3339 in UTC with milliseconds."""
@@ -150,6 +153,7 @@ class Ledger:
                 self._disk.sync_folder(self.root)
         self._tip = Tip(event["seq"], event["hash"], self._tip.size + len(line), self._tip.lines + 1)
         self._events.append(event)
+        written.append(event["seq"])
         return event
 
     def note(self, file: str, text: str, attempt: str | None = None, kind: str = "note") -> Event:

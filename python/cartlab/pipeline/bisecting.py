@@ -416,8 +416,10 @@ class Bisect:
             here = plan.tier == "calibrate" and plan.host_class == self.host
             if here and plan.workload.hash == self.workload.hash and attempt.status == "baseline":
                 spent = ((attempt.finished or {}).get("seconds") or {}).get("blocks") or 0.0
-                each = spent / len(attempt.blocks) if spent and attempt.blocks else SECONDS_A_BLOCK
-                return used_values(attempt.blocks), each, f"the calibration {attempt.id}"
+                values = used_values(attempt.blocks)
+                # What a block that counts took, the dropped ones beside it included.
+                each = spent / len(values) if spent and values else SECONDS_A_BLOCK
+                return values, each, f"the calibration {attempt.id}"
         return [], SECONDS_A_BLOCK, "unknown: `calibrate` measures it"
 
 

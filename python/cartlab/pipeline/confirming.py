@@ -15,7 +15,7 @@ from typing import Any
 from cartlab.errors import NotLegalNow, UsageError
 from cartlab.ledger import Event, Ledger
 from cartlab.ledger.attempts import calibration_of
-from cartlab.model import Ref, digest_of
+from cartlab.model import STATUSES, Ref, digest_of
 from cartlab.outcome import Outcome
 from cartlab.pipeline import rounds
 from cartlab.pipeline.checking import recorded_pass
@@ -39,7 +39,7 @@ from cartlab.round.rules import UNFINISHED
 def open_now(
     lab: Lab,
     repo: Path,
-    ledger: Ledger,
+    ledger: Ledger | None,
     voice: Voice,
     *,
     runner: Runner,
@@ -47,17 +47,19 @@ def open_now(
     target: float,
     strict: bool,
     may_touch: tuple[str, ...],
+    dry_run: bool = False,
 ) -> None:
     """Open a round whose baseline is live HEAD; refused without a calibration of exactly that tree on this
-    host.
+    host. dry_run: only refuse what would be refused. ledger: None where there is none yet.
     """
-    require_legal(fold(ledger.events()), "round open")
+    require_legal(fold(ledger.events()) if ledger is not None else None, "round open")
     config = lab.load_config(repo)
     head = lab.resolve(repo, "HEAD")
     workload, source = lab.workload(config, repo, runner)
     voice.say(source)
-    calibrated = calibration_of(ledger.attempts(), lab.host_class(), lab.toolchain(repo))
-    if calibrated is None or calibrated.plan.base.tree != head.tree:
+    attempts = ledger.attempts() if ledger is not None else {}
+    calibrated = calibration_of(attempts, lab.host_class(), lab.toolchain(repo))
+    if ledger is None or calibrated is None or calibrated.plan.base.tree != head.tree:
         raise NotLegalNow(
             f"a round's baseline is calibrated first; {head.commit[:12]} is not, on this host and toolchain",
             "scripts/autoresearch.py calibrate HEAD",
@@ -68,12 +70,15 @@ def open_now(
         "protected_hash": digest_of(list(config.protected)),
         "calibration": calibrated.id,
     }
+    if dry_run:
+        return
     at = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     acts.open_round(ledger, head, at, pinned, goal, target, strict, may_touch)
 
 
 def end(ledger: Ledger, verb: str, reason: str) -> None:
-    """Resume or abandon, each with its reason."""
+    """Resume or abandon, each with its reason; NotLegalNow where there is nothing to resume or abandon."""
+    require_legal(fold(ledger.events()), f"round {verb}")
     {"resume": acts.resume, "abandon": acts.abandon}[verb](ledger, reason)
 
 
@@ -211,6 +216,8 @@ def ended(ledger: Ledger, out: Outcome) -> Outcome:
         out.text.append(f"round complete; the next baseline is {found.completed['commit']}")
         out.report.next = "scripts/autoresearch.py report --session"
     elif found.confirms.get(tree) not in UNFINISHED and tree in found.confirm_reasons:
+        # A keep that did not complete the round: its run ended well, what was asked did not.
+        out.exit_code = out.exit_code or STATUSES["inconclusive"].exit_code
         out.text.append(f"the round is not complete: {found.confirm_reasons[tree]}")
         out.reasons.append(found.confirm_reasons[tree])
         out.report.next = "scripts/autoresearch.py next"

@@ -42,7 +42,7 @@ class _Fold:
             self.plans[name] = body
             if self.active is not None and _belongs(body):
                 self._started(self.active, name, body)
-        elif kind == "block" and name is not None:
+        elif kind == "block" and name is not None and body.get("dropped") is None:
             self.block_counts[name] = self.block_counts.get(name, 0) + 1
         elif kind == "decision":
             self.decisions[name] = body
@@ -126,6 +126,7 @@ class _Fold:
             setattr(candidate, key, evidence.get(key))
         count, seconds = self.block_counts.get(name, 0), (body.get("seconds") or {}).get("blocks")
         if count and seconds:
+            # Of the blocks that count, for the proof needs so many of those: dropped ones take time as well.
             candidate.seconds_per_block = seconds / count
         if tier == "confirm":
             self._confirmed(found, name, plan, decision, body)

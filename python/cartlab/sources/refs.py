@@ -17,13 +17,24 @@ from cartlab.model import Ref
 from cartlab.sources import git
 
 _SHALLOW = "this clone is shallow: fetch more history"
+# More than any file system takes for a ref's name, and less than a screenful.
+_LONGEST = 1000
 _HEX = re.compile(r"[0-9a-fA-F]{4,64}")
 
 
 def resolve(repo: Path, text: str) -> Ref:
     """The commit and tree that `text` names; BadRef (exit code 20) otherwise."""
-    if not text or text.startswith("-") or any((c.isspace() and c != " ") or c == "\0" for c in text):
-        raise BadRef(f"a ref must be a branch, tag, commit or an expression such as HEAD~3; found {text!r}")
+    # `^REF` is git's word for "not what REF reaches", and comes back from rev-parse as no commit's id.
+    odd = any((c.isspace() and c != " ") or c == "\0" for c in text)
+    if not text or text.startswith(("-", "^")) or odd or len(text) > _LONGEST:
+        raise BadRef(
+            "a ref must be a branch, tag, commit or an expression such as HEAD~3; found "
+            + (
+                repr(text)
+                if len(text) <= _LONGEST
+                else f"{text[:40]!r} and {len(text) - 40:,} characters more"
+            )
+        )
     if ".." in text:
         raise BadRef(
             f"one ref was expected; {text!r} is a range", "ranges go where two refs are taken: screen A..B"

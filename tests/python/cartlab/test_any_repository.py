@@ -117,7 +117,7 @@ verify = 8
 SUITE = """
 [workload.suite]
 kind = "pytest-benchmark"
-command = "$CARTLAB_PYTHON -m pytest -q bench --benchmark-max-time=0.02 --benchmark-min-rounds=3"
+command = '"$CARTLAB_PYTHON" -m pytest -q bench --benchmark-max-time=0.02 --benchmark-min-rounds=3'
 metric = "*"
 direction = "lower"
 unit = "s"
@@ -138,7 +138,7 @@ def ten_lines() -> str:
 
 def built_by(command: str, artifact: str, workload: str) -> str:
     """The ten lines with another build, and another workload as the default."""
-    text = ten_lines().replace("cc -O2 -o $CARTLAB_BUILD_DIR/tiny main.c", command)
+    text = ten_lines().replace('cc -O2 -o "$CARTLAB_BUILD_DIR/tiny" main.c', command)
     text = text.replace('artifact = "tiny"', f'artifact = "{artifact}"')
     return f'default_workload = "{workload}"\n{text}'
 
@@ -187,7 +187,8 @@ def elsewhere(folder: Path, config: str, files: dict[str, str]) -> Elsewhere:
     trace, shadow = folder / "trace", folder / "shadow" / "rollcart"
     shadow.mkdir(parents=True)
     (shadow / "__init__.py").write_text(STRANGER.format(trace=str(trace)))
-    return Elsewhere(project, folder / "root", trace)
+    # A folder's name may hold anything: the document's lines quote what they are given.
+    return Elsewhere(project, folder / "its root \u00fc'$", trace)
 
 
 def test_the_ten_lines_are_ten() -> None:
@@ -215,7 +216,9 @@ def test_the_documents_lines_carry_a_c_program_from_init_to_a_kept_candidate(tmp
 
 
 def test_an_adapter_of_its_own_makes_slices(tmp_path: Path) -> None:
-    config = built_by("cc -O2 -shared -fPIC -o $CARTLAB_BUILD_DIR/libtiny.so main.c", "libtiny.so", "slices")
+    config = built_by(
+        'cc -O2 -shared -fPIC -o "$CARTLAB_BUILD_DIR/libtiny.so" main.c', "libtiny.so", "slices"
+    )
     config += SLICES
     files = {"main.c": ENGINE % {"turns": 20}, "bench/adapter.py": ADAPTER}
     tiny = elsewhere(tmp_path, config, files)
@@ -229,7 +232,7 @@ def test_an_adapter_of_its_own_makes_slices(tmp_path: Path) -> None:
 
 def test_a_suite_of_benchmarks_is_a_workload(tmp_path: Path) -> None:
     pytest.importorskip("pytest_benchmark", reason="pytest-benchmark is missing: its workload is not tried")
-    config = built_by("cp tiny.py $CARTLAB_BUILD_DIR", "tiny.py", "suite") + SUITE
+    config = built_by('cp tiny.py "$CARTLAB_BUILD_DIR"', "tiny.py", "suite") + SUITE
     suite = "import tiny\n\ndef test_work(benchmark):\n    assert benchmark(tiny.work) == 42\n"
     slow = "def work():\n    for _ in range(%d): pass\n    return 42\n"
     tiny = elsewhere(tmp_path, config, {"tiny.py": slow % 20000, "bench/test_tiny.py": suite})
@@ -245,11 +248,11 @@ def test_a_rust_program_by_the_controllers_clock(tmp_path: Path) -> None:
     config = """\
 schema = 1
 project.name = "tiny"
-build.command = "cargo build --release --offline && cp $CARGO_TARGET_DIR/release/tiny $CARTLAB_BUILD_DIR"
+build.command = 'cargo build --release --offline && cp "$CARGO_TARGET_DIR/release/tiny" "$CARTLAB_BUILD_DIR"'
 build.artifact = "tiny"
 [workload.wall]
 kind = "command"
-command = "$CARTLAB_BUILD_DIR/tiny"
+command = '"$CARTLAB_BUILD_DIR/tiny"'
 metric = "wall_seconds"
 direction = "lower"
 unit = "s"

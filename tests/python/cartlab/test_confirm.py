@@ -64,10 +64,12 @@ def test_half_of_its_blocks_are_on_a_draw_made_after_the_candidate_was_fixed(des
 def test_two_draws_are_never_the_same(desk: Desk) -> None:
     base, first = to_stacked(desk)
     desk.gain = lambda plan: 0.05 if plan.tier == "confirm" else 0.2
-    assert desk.run("round", "confirm").code == 0
+    kept = desk.run("round", "confirm", "--json")
+    assert (kept.code, kept.json["exit_code"], kept.json["status"]) == (11, 11, "keep")
+    assert "the estimate" in kept.json["reasons"][-1] and "1.10" in kept.json["reasons"][-1]
     second = desk.commit("better", work=40)
     assert desk.run("accept", base, second).code == 0
-    assert desk.run("round", "confirm").code == 0
+    assert desk.run("round", "confirm").code == 11
     assert desk.state() == "candidates"
     notes = rounds_of(desk, "confirm")
     assert [note["commit"] for note in notes] == [first, second]
@@ -154,7 +156,7 @@ def test_two_processes_that_ask_for_it_at_once_have_one(desk: Desk) -> None:
     @contextlib.contextmanager
     def had_by_another_while_waiting(*_: Any) -> Iterator[None]:
         desk.lab = alone
-        assert desk.run("round", "confirm").code == 0
+        assert desk.run("round", "confirm").code == 11
         yield
 
     desk.lab = replace(alone, lease=had_by_another_while_waiting)

@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import json
 import math
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -113,7 +114,8 @@ def test_the_first_difference_is_named(
 def test_an_item_that_one_side_alone_gives_is_a_difference() -> None:
     from cartlab.measure.equality import first_difference
 
-    assert first_difference([["a", "1"]], [["a", "1"], ["b", "2"]]) == "b, which only one side gave"
+    short, long = [["a", "1"]], [["a", "1"], ["b", "2"]]
+    assert first_difference(short, long) == first_difference(long, short) == "b, which only one side gave"
     assert (
         first_difference([["a", "1"]], [["b", "1"]]) == "the baseline gave 'a' where the candidate gave 'b'"
     )
@@ -329,6 +331,18 @@ def test_digests_tell_types_shapes_and_places_apart() -> None:
     )
     with pytest.raises(TypeError, match="a digest takes"):
         server.digest_of(object())
+
+
+def test_an_error_beside_a_worker_ends_it_and_removes_its_folder(
+    project: fake_project.Project, root: Path
+) -> None:
+    build, adapter = project.build(root), measure.adapter_of(project.path, project.plan().workload)
+    with pytest.raises(KeyError), workers.Worker("baseline", build, adapter) as worker:
+        os.kill(worker.pid, 0)
+        raise KeyError
+    with pytest.raises(ProcessLookupError):  # Gone, and nobody's zombie.
+        os.kill(worker.pid, 0)
+    assert not worker.scratch.exists()
 
 
 # --- one process a half

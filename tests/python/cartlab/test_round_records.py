@@ -4,14 +4,23 @@ calibration still counts.
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
+import os
+import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from quick_desk import Desk, make_desk, open_round, to_stacked
 
+from cartlab.errors import LeaseTimeout
+from cartlab.ledger import Ledger
 from cartlab.ledger.columns import parse_table
+from cartlab.pipeline import learning
+from cartlab.round import fold
 
 
 @pytest.fixture
@@ -138,3 +147,59 @@ def test_current_json_has_the_calibrations_toolchain(desk: Desk) -> None:
     assert desk.run("calibrate", "HEAD").code == 0
     current = json.loads((desk.root / "current.json").read_text())
     assert current["last_calibration"]["toolchain"] == desk.lab.toolchain(desk.project.path)
+
+
+def seconds_a_valid_block(desk: Desk, tier: str) -> float:
+    """By the newest run of this tier: its seconds in blocks, over the blocks that count."""
+    name = [e["attempt"] for e in desk.events("attempt_started") if e["body"]["tier"] == tier][-1]
+    blocks = [e["body"] for e in desk.events("block") if e["attempt"] == name]
+    valid = sum(block["dropped"] is None for block in blocks)
+    assert 0 < valid < len(blocks)
+    (end,) = [e["body"] for e in desk.events("attempt_finished") if e["attempt"] == name]
+    return float(end["seconds"]["blocks"]) / valid
+
+
+def test_what_a_block_costs_counts_the_dropped_ones_beside_it(desk: Desk) -> None:
+    ticks = itertools.count()
+    desk.lab = replace(desk.lab, clock=lambda: float(next(ticks)))
+    desk.change = lambda plan, block: replace(block, dropped="busy: test") if block.index % 5 == 1 else block
+    base = open_round(desk)
+    desk.commit("half", work=50)
+    plan = desk.run("bisect", base, "HEAD", "--dry-run", "--json").json["details"]
+    each = seconds_a_valid_block(desk, "calibrate")
+    assert plan["costs"][0]["minutes"] == pytest.approx(
+        plan["questions"] * plan["costs"][0]["blocks_a_question"] * each / 60
+    )
+    assert desk.run("screen", base, "HEAD").code == 0
+    found = fold(Ledger.open(desk.root, mend=False).events())
+    assert found is not None
+    (candidate,) = found.candidates.values()
+    assert candidate.seconds_per_block == pytest.approx(seconds_a_valid_block(desk, "screen"))
+
+
+def test_probe_and_diagnose_wait_for_whoever_measures(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = desk.project.path / "engine.c"
+    desk.project.build(desk.root.parent / "elsewhere")
+    library = next((desk.root.parent / "elsewhere").rglob("libengine.so"))
+    shutil.copy(library, desk.project.path / "libengine.so")
+    os.utime(engine, (1, 1))
+    held: list[str] = []
+    timed: list[list[str]] = []
+
+    @contextlib.contextmanager
+    def turn(wait_s: float | None, _progress: object) -> Iterator[None]:
+        held.append(f"waits up to {wait_s}")
+        yield
+        held.append("over")
+
+    def probe(*_: object, **__: object) -> dict[str, object]:
+        timed.append(list(held))
+        raise LeaseTimeout("enough seen")
+
+    monkeypatch.setattr(learning, "probe", probe)
+    desk.lab = replace(desk.lab, lease=turn)
+    for words in (("probe",), ("diagnose", "--quick")):
+        assert desk.run(*words, "--dry-run").code == 0 and held == []
+        assert desk.run(*words, "--lease-wait", "7").code == 24
+        assert timed.pop() == held == ["waits up to 7.0"]
+        held.clear()

@@ -126,6 +126,8 @@ def test_a_range_is_two_refs(project: fake_project.Project) -> None:
         ("HEAD:README", "names a blob"),
         ("A..B", "is a range"),
         ("--all", "must be a branch"),
+        ("^HEAD", "must be a branch"),
+        ("x" * 100_000, "and 99,960 characters more"),
         ("", "must be a branch"),
     ],
 )

@@ -152,6 +152,19 @@ def test_re3_seeds_repeat_a_run_and_lanes_differ() -> None:
     assert len(set(starts)) > 1
 
 
+def test_re3_a_reset_in_the_middle_waits_for_what_plays_and_begins_anew() -> None:
+    lanes = batches(4, 2)
+    lanes.async_reset(2)
+    first = [copies(lanes.recv()[:4])]
+    lanes.send([RIGHT, RIGHT])
+    lanes.async_reset(2)
+    again = lanes.recv()
+    assert again[5].tolist() == [0, 1]
+    equal(copies(again[:4]), first[0])
+    lanes.send([RIGHT, RIGHT])
+    assert lanes.recv()[5].tolist() == [2, 3]
+
+
 def test_re3_calls_in_the_wrong_order_say_which_is_right() -> None:
     lanes = batches(4, 2)
     for call, message in (

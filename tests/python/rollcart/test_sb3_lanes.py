@@ -12,6 +12,7 @@ import pytest
 from vec_common import MODES, RIGHT, SMALL, equal, game_with, mk, quick_end, random_actions
 
 import rollcart
+from rollcart.envs._same_step import Step
 from rollcart.envs._sb3_lanes import Sb3Lanes
 
 
@@ -81,6 +82,15 @@ def test_rs2_an_end_that_is_no_time_limit_is_not_called_one(
     for _ in range(steps):
         _, _, dones, infos = venv.step([RIGHT])
     assert dones.tolist() == [True] and infos[0]["TimeLimit.truncated"] is False
+
+
+def test_rs2_both_flags_at_once_are_an_end_and_no_time_limit() -> None:
+    venv, both = lanes(2), np.array([True, False])
+    obs = venv.reset()
+    infos = venv._infos(Step(obs, np.zeros(2), both, both, {}, {0: obs[0]}))
+    assert [info["TimeLimit.truncated"] for info in infos] == [False, False]
+    infos = venv._infos(Step(obs, np.zeros(2), ~both, both, {}, {0: obs[0]}))
+    assert [info["TimeLimit.truncated"] for info in infos] == [True, False]
 
 
 def _steps_to_end(game: str) -> int:

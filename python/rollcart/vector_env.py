@@ -56,9 +56,9 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         info: Other variables than data.json's, likewise.
         signals: Tell in the infos what the game's signals.json derives from memory (docs/stable-retro.md).
         engine: "fast".
-        engine_options: A dict: `ram_fill` (0xFF), and switches (True): `idle_skip`, `line_log`,
-            `beam_jumps`, `direct_bins`, `simd`, `state_copies`; `jit` (False), and what docs/engine.md
-            says of the translator: `jit_links` and `jit_dead_flags` (True), `layout_seed` (0).
+        engine_options: A dict: `ram_fill` (0xFF), and switches (True): `idle_skip`, `poll_skip`, `line_log`,
+            `beam_jumps`, `direct_bins`, `simd`, `state_copies`, `jit` and its passes `jit_links`,
+            `jit_dead_flags`; `layout_seed` (0). docs/engine.md says what each does.
         frame_skip: Frames a step.
         frame_stack: Observations in an image, newest last; an episode's first observation fills all places.
         maxpool: Observe the pixelwise maximum of the last two frames.

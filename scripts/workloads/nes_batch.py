@@ -209,6 +209,8 @@ class Session:
 
     def prepare(self, steps: int) -> None:
         self.spread()
+        # No translation to native code may run inside a slice. Builds from before it have no such call.
+        getattr(self.env, "_settle", bool)()
         self._actions = self._policy.draw(steps)
 
     def forget(self) -> None:

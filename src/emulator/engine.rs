@@ -20,6 +20,8 @@ pub struct EngineOptions {
     pub ram_fill: u8,
     /// Pass over whole turns of a loop that only waits for an event.
     pub idle_skip: bool,
+    /// The same for loops that poll $2002, as long as it reads the same.
+    pub poll_skip: bool,
     /// Write down what whole lines of a picture are made of, and draw them together when somebody looks.
     pub line_log: bool,
     /// In frames that nobody sees, pass lines in which a register changes by tiles, not by dots.
@@ -38,6 +40,7 @@ impl Default for EngineOptions {
         Self {
             ram_fill: 0xFF,
             idle_skip: true,
+            poll_skip: true,
             line_log: true,
             beam_jumps: true,
             direct_bins: true,
@@ -52,13 +55,15 @@ impl Default for EngineOptions {
 pub type Switch = (&'static str, fn(&mut EngineOptions) -> &mut bool);
 
 /// Every switch.
-pub const SWITCHES: [Switch; 8] = [
+pub const SWITCHES: [Switch; 10] = [
     ("idle_skip", |options| &mut options.idle_skip),
+    ("poll_skip", |options| &mut options.poll_skip),
     ("line_log", |options| &mut options.line_log),
     ("beam_jumps", |options| &mut options.beam_jumps),
     ("direct_bins", |options| &mut options.direct_bins),
     ("simd", |options| &mut options.simd),
     ("state_copies", |options| &mut options.state_copies),
+    ("jit", |options| &mut options.jit.on),
     ("jit_links", |options| &mut options.jit.links),
     ("jit_dead_flags", |options| &mut options.jit.dead_flags),
 ];
@@ -102,7 +107,7 @@ pub struct JitOptions {
 
 impl Default for JitOptions {
     fn default() -> Self {
-        Self { on: false, links: true, dead_flags: true, layout_seed: 0 }
+        Self { on: true, links: true, dead_flags: true, layout_seed: 0 }
     }
 }
 

@@ -77,7 +77,9 @@ impl Fast {
     }
 
     fn bus(cart: &Arc<Cartridge>, options: EngineOptions) -> Bus {
-        let mut bus = Bus::new(cart, options.ram_fill, options.idle_skip);
+        let mut bus = Bus::new(cart, options.ram_fill);
+        bus.idle_skip = options.idle_skip;
+        bus.poll_skip = options.poll_skip;
         bus.ppu.line_log = options.line_log;
         bus.ppu.beam_jumps = options.beam_jumps;
         bus.ppu.avx2 = Avx2::found(options.simd);

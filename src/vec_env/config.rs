@@ -126,7 +126,6 @@ fn engine_options(fields: &mut Fields) -> Result<EngineOptions, ConfigError> {
             let switch = at(&mut options);
             *switch = fields.flag(name, *switch)?;
         }
-        options.jit.on = fields.flag("jit", options.jit.on)?;
         options.jit.layout_seed = fields.integer("layout_seed", options.jit.layout_seed, 0..=u64::MAX)?;
         fields.finish()?;
     }

@@ -33,7 +33,7 @@ fn config() -> ProptestConfig {
 
 fn options(on: bool, links: bool, dead_flags: bool, idle_skip: bool) -> EngineOptions {
     let jit = JitOptions { on, links, dead_flags, layout_seed: u64::from(links) };
-    EngineOptions { idle_skip, jit, ..EngineOptions::default() }
+    EngineOptions { idle_skip, poll_skip: idle_skip, jit, ..EngineOptions::default() }
 }
 
 proptest! {
@@ -50,7 +50,7 @@ proptest! {
         let cart = Arc::new(program.cartridge());
         let make = |options| Fast::new(Arc::clone(&cart), &options).expect("NROM is supported");
         let translating = options(true, links, dead_flags, idle_skip);
-        let mut plain = make(options(false, links, dead_flags, idle_skip));
+        let mut plain = make(options(false, links, dead_flags, false));
         let mut translated = make(translating);
         for frame in 0..FRAMES {
             let pads = [Buttons(frame.wrapping_mul(37)), Buttons(frame)];

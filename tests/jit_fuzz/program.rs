@@ -78,6 +78,10 @@ fn unit() -> impl Strategy<Value = Vec<u8>> {
         3 => (one_of(BRANCHES), -20_i8..20).prop_map(|(code, distance)| vec![code, distance as u8]),
         // A counted loop around something: LDX #n, ..., DEX, BNE back.
         2 => (1_u8..60, any::<u8>()).prop_map(|(count, at)| vec![0xA2, count, 0xF6, at, 0x6D, at, 0x03, 0xCA, 0xD0, 0xF8]),
+        // A loop that polls $2002 for a flag: LDA $2002, AND #mask, BEQ or BNE back; BIT $2002, BPL or BVC or BVS back.
+        1 => (prop_oneof![Just(0x40_u8), Just(0x20), Just(0xC0)], one_of([0xF0, 0xD0]))
+            .prop_map(|(mask, code)| vec![0xAD, 0x02, 0x20, 0x29, mask, code, 0xF9]),
+        1 => one_of([0x10, 0x50, 0x70]).prop_map(|code| vec![0x2C, 0x02, 0x20, code, 0xFB]),
         1 => (one_of([0x20, 0x4C]), there).prop_map(|(code, at)| [&[code][..], &at.to_le_bytes()].concat()),
         1 => one_of([0x60, 0x40, 0x00, 0x6C, 0xEA]).prop_map(|code| vec![code]),
         // A pointer in page zero, and a read and a write through it.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use rollcart::emulator::cart::Cartridge;
-use rollcart::emulator::engine::{Draw, EngineOptions};
+use rollcart::emulator::engine::Draw;
 use rollcart::emulator::nes::{Buttons, ConsoleState};
 
 use super::pair::Pair;
@@ -118,8 +118,7 @@ fn the_bundled_game_is_the_same_with_a_reload_after_every_frame() {
 #[test]
 fn nearly_all_of_the_bundled_game_runs_translated() {
     let cart = bundled();
-    let quiet = EngineOptions { idle_skip: true, ..translated() };
-    let mut pair = Pair::new(&cart, quiet);
+    let mut pair = Pair::new(&cart, translated());
     pair.load(&level(&cart, 1));
     play(&mut pair, at_random(5), false, "level 1");
     pair.translated.settle();

@@ -25,7 +25,7 @@ fn translated() -> EngineOptions {
 }
 
 /// Each pass of the translator without the others' help, and the code laid out otherwise.
-fn variants() -> [(&'static str, EngineOptions); 6] {
+fn variants() -> [(&'static str, EngineOptions); 7] {
     let all = translated();
     let with = |change: fn(&mut EngineOptions)| {
         let mut options = all;
@@ -37,10 +37,12 @@ fn variants() -> [(&'static str, EngineOptions); 6] {
         ("no links", with(|options| options.jit.links = false)),
         ("no dead flags", with(|options| options.jit.dead_flags = false)),
         ("no idle skip", with(|options| options.idle_skip = false)),
+        ("no poll skip", with(|options| options.poll_skip = false)),
         (
             "no pass at all",
             with(|options| {
-                (options.jit.links, options.jit.dead_flags, options.idle_skip) = (false, false, false);
+                (options.jit.links, options.jit.dead_flags) = (false, false);
+                (options.idle_skip, options.poll_skip) = (false, false);
             }),
         ),
         ("another layout", with(|options| options.jit.layout_seed = 7)),

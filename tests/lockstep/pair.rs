@@ -1,4 +1,4 @@
-//! Two consoles with the same cartridge: one interprets everything, the other translates.
+//! Two consoles with the same cartridge: one interprets everything and passes over nothing, the other translates.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ pub(crate) struct Pair {
 impl Pair {
     /// Both just switched on.
     pub(crate) fn new(cart: &Arc<Cartridge>, options: EngineOptions) -> Self {
-        let plain = EngineOptions { jit: JitOptions { on: false, ..options.jit }, ..options };
+        let jit = JitOptions { on: false, ..options.jit };
+        let plain = EngineOptions { jit, idle_skip: false, poll_skip: false, ..options };
         let start = |options| Fast::new(Arc::clone(cart), &options).expect("the board is supported");
         Self { plain: start(plain), translated: start(options), options, cart: Arc::clone(cart) }
     }

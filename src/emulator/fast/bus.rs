@@ -61,10 +61,11 @@ pub(super) struct Bus {
     /// From which cycle to which the IRQ line was held by a source that is quiet now.
     irq_was: (u64, u64),
     pub idle_skip: bool,
+    pub poll_skip: bool,
 }
 
 impl Bus {
-    pub(super) fn new(cart: &Arc<Cartridge>, ram_fill: u8, idle_skip: bool) -> Self {
+    pub(super) fn new(cart: &Arc<Cartridge>, ram_fill: u8) -> Self {
         Self {
             cycles: 0,
             deadline: 0,
@@ -82,7 +83,8 @@ impl Bus {
             mask_late_at: NEVER,
             mask_before: false,
             irq_was: (NEVER, NEVER),
-            idle_skip,
+            idle_skip: true,
+            poll_skip: true,
         }
     }
 
@@ -106,6 +108,7 @@ impl Bus {
             mask_before,
             irq_was,
             idle_skip: _,
+            poll_skip: _,
         } = other;
         self.cycles = *cycles;
         self.deadline = *deadline;
@@ -132,7 +135,7 @@ impl Bus {
 
     /// A bus equal to this one.
     pub(super) fn twin(&self) -> Self {
-        let mut twin = Self::new(&self.cart, 0, self.idle_skip);
+        let mut twin = Self::new(&self.cart, 0);
         twin.copy_from(self);
         twin
     }

@@ -68,6 +68,7 @@ impl Image {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Passes {
     idle_skip: bool,
+    poll_skip: bool,
     links: bool,
     dead_flags: bool,
     layout_seed: u64,
@@ -87,11 +88,12 @@ impl Jit {
         let jit = options.jit;
         let passes = Passes {
             idle_skip: options.idle_skip,
+            poll_skip: options.poll_skip,
             links: jit.links,
             dead_flags: jit.dead_flags,
             layout_seed: jit.layout_seed,
         };
-        shared::switch().unwrap_or(jit.on).then(|| Self::new(Shared::open(Image::new(cart), passes)))
+        jit.on.then(|| Self::new(Shared::open(Image::new(cart), passes)))
     }
 
     fn new(shared: Arc<Shared>) -> Self {

@@ -182,7 +182,7 @@ fn waiting_game(wait: &[u8]) -> Arc<Cartridge> {
 
 #[test]
 fn waiting_loops_of_every_kind_are_passed_over_in_phase() {
-    let loops: [&[u8]; 6] = [
+    let loops: [&[u8]; 10] = [
         // CMP $10, BEQ back
         &[0xC5, 0x10, 0xF0, 0xFC],
         // LDA $10, CMP #0, BEQ back, while the counter is 0
@@ -191,7 +191,12 @@ fn waiting_loops_of_every_kind_are_passed_over_in_phase() {
         &[0xAE, 0x10, 0x00, 0xEC, 0x10, 0x00, 0xF0, 0xF8],
         // LDA $10, AND #1, BEQ back
         &[0xA5, 0x10, 0x29, 0x01, 0xF0, 0xFA],
-        // LDA $2002, BPL back: reading has side effects
+        // LDA $2002, BPL back; BMI back; AND #$E0, BEQ back; BIT $3FFA, BVC back
+        &[0xAD, 0x02, 0x20, 0x30, 0xFB],
+        &[0xAD, 0x02, 0x20, 0x29, 0xE0, 0xF0, 0xF9],
+        &[0x2C, 0xFA, 0x3F, 0x50, 0xFB],
+        // LDX $2002, LDA $2002, BPL back: the second read sees what the first left
+        &[0xAE, 0x02, 0x20, 0xAD, 0x02, 0x20, 0x10, 0xF8],
         &[0xAD, 0x02, 0x20, 0x10, 0xFB],
         // BIT $2002, CMP $10, BEQ back
         &[0x2C, 0x02, 0x20, 0xC5, 0x10, 0xF0, 0xF9],
@@ -237,8 +242,8 @@ pub(super) fn busy_prg() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-fn engine(cart: &Arc<Cartridge>, idle_skip: bool) -> Fast {
-    let options = EngineOptions { idle_skip, ..EngineOptions::default() };
+fn engine(cart: &Arc<Cartridge>, skip: bool) -> Fast {
+    let options = EngineOptions { idle_skip: skip, poll_skip: skip, ..EngineOptions::default() };
     Fast::new(Arc::clone(cart), &options).expect("NROM is supported")
 }
 

@@ -4,6 +4,9 @@
 //! registers in every turn: once a turn has run undisturbed and ended by going back, so will all others until an
 //! interrupt changes memory. Then time may pass by whole turns, up to the deadline and never beyond; the last turn is
 //! executed, so the loop keeps its phase. Branches are told by pattern, not by address.
+//!
+//! A loop that polls $2002 does so too as long as the register reads the same and reading it does nothing new; the PPU
+//! foretells until when that is.
 
 use super::Core;
 use crate::emulator::nes::opcodes::{Mnemonic, Mode, OPCODES};
@@ -35,49 +38,67 @@ const HARMLESS: [bool; 256] = {
     table
 };
 
-/// Is the instruction at `at` of a kind that a waiting loop may have? Registers between $2000 and $5FFF do things when
-/// they are read.
-#[inline(always)]
-fn harmless(rom: impl Fn(u16) -> u8, at: u16) -> bool {
-    let code = usize::from(rom(at));
-    HARMLESS[code] && !(OPCODES[code].mode == Mode::Abs && matches!(rom(at.wrapping_add(2)), 0x20..0x60))
+/// A turn of a loop that only waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Turn {
+    pub cycles: u64,
+    /// It reads $2002, once.
+    pub polls: bool,
 }
 
-/// Cycles of a turn, if the loop from `to` to the branch that ends before `end` only waits. `rom` reads PRG-ROM.
-pub(in super::super) fn waiting_period(rom: impl Fn(u16) -> u8, to: u16, end: u16) -> Option<u64> {
+/// Whether the instruction at `at` is of a kind that a waiting loop may have, and then whether it reads $2002. The other
+/// registers between $2000 and $5FFF do things when they are read.
+#[inline(always)]
+fn harmless(rom: impl Fn(u16) -> u8, at: u16) -> Option<bool> {
+    let code = usize::from(rom(at));
+    if !HARMLESS[code] {
+        return None;
+    }
+    match rom(at.wrapping_add(2)) {
+        0x20..0x60 if OPCODES[code].mode == Mode::Abs => {
+            (rom(at.wrapping_add(2)) < 0x40 && rom(at.wrapping_add(1)) & 7 == 2).then_some(true)
+        }
+        _ => Some(false),
+    }
+}
+
+/// The turn of the loop from `to` to the branch that ends before `end`, if it only waits. `rom` reads PRG-ROM.
+pub(in super::super) fn waiting_turn(rom: impl Fn(u16) -> u8, to: u16, end: u16) -> Option<Turn> {
     let branch = end.wrapping_sub(2);
     if to < 0x8000 || end <= to || i32::from(end - to) > i32::from(LONGEST) || to == branch {
         return None;
     }
     let mut at = to;
-    let mut cycles = if (end ^ to) & 0xFF00 == 0 { 3 } else { 4 };
+    let mut turn = Turn { cycles: if (end ^ to) & 0xFF00 == 0 { 3 } else { 4 }, polls: false };
     while at < branch {
-        if !harmless(&rom, at) {
+        let polls = harmless(&rom, at)?;
+        if polls && turn.polls {
             return None;
         }
+        turn.polls |= polls;
         let row = OPCODES[usize::from(rom(at))];
-        cycles += u64::from(row.cycles);
+        turn.cycles += u64::from(row.cycles);
         at += u16::from(row.mode.bytes());
     }
-    (at == branch).then_some(cycles)
+    (at == branch).then_some(turn)
 }
 
 impl<const EXACT: bool> Core<'_, EXACT> {
     /// `JMP` to itself has just been executed.
     #[inline(always)]
     pub(super) fn pass_jump_turns(&mut self) {
-        self.pass_turns(3);
+        self.pass_turns(Turn { cycles: 3, polls: false });
     }
 
     /// A branch back to `to` has just been taken; `end` is the address behind it.
     #[inline(always)]
     pub(super) fn pass_branch_turns(&mut self, to: u16, end: u16, distance: i8) {
-        // A loop that polls $2002 comes by here at every turn: its first instruction tells it apart.
-        if (-LONGEST..=-4).contains(&distance) && to >= 0x8000 && harmless(|at| self.rom(at), to) {
-            if let Some(period) = waiting_period(|at| self.rom(at), to, end) {
+        // Most loops are told by their first instruction.
+        if (-LONGEST..=-4).contains(&distance) && to >= 0x8000 && harmless(|at| self.rom(at), to).is_some() {
+            if let Some(turn) = waiting_turn(|at| self.rom(at), to, end) {
                 // An interrupt within the turn may have changed what the next one will read.
-                if self.turn_began == (to, self.cycles - period) {
-                    self.pass_turns(period);
+                if self.turn_began == (to, self.cycles - turn.cycles) {
+                    self.pass_turns(turn);
                 }
                 self.turn_began = (to, self.cycles);
             }
@@ -88,12 +109,17 @@ impl<const EXACT: bool> Core<'_, EXACT> {
         self.windows[usize::from(address >> 13 & 3)][usize::from(address & 0x1FFF)]
     }
 
-    /// Whole turns up to the deadline.
+    /// Whole turns up to the deadline, or to the last one but one before $2002 may read otherwise: its last read is made.
     #[inline(always)]
-    fn pass_turns(&mut self, period: u64) {
+    fn pass_turns(&mut self, turn: Turn) {
         let deadline = self.bus.deadline;
-        if self.bus.idle_skip && deadline > self.cycles {
-            self.cycles += (deadline - self.cycles) / period * period;
+        let end = match turn.polls {
+            false if self.bus.idle_skip => deadline,
+            true if self.bus.poll_skip => deadline.min(self.bus.ppu.status_steady_until()).saturating_sub(turn.cycles),
+            _ => return,
+        };
+        if end > self.cycles {
+            self.cycles += (end - self.cycles) / turn.cycles * turn.cycles;
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use super::decode::{Flow, Instruction, decode};
 use super::{Image, Passes, REACHED, WANTED};
-use crate::emulator::fast::interp::idle::waiting_period;
+use crate::emulator::fast::interp::idle::waiting_turn;
 
 /// The most cycles between two looks at the deadline. The interpreter goes the last so many to every deadline.
 pub(super) const MOST_CYCLES: u32 = 128;
@@ -137,9 +137,7 @@ impl Plan {
         let instructions =
             (0x8000..=0xFFFF).map(|at| (reached[slot(at)] & REACHED != 0).then(|| decode(image, at))).collect();
         let mut plan = Self { instructions, leader: vec![false; 0x8000], entry: vec![false; 0x8000] };
-        if passes.idle_skip {
-            plan.leave_waiting_loops(image);
-        }
+        plan.leave_waiting_loops(image, passes);
         for at in 0x8000..=0xFFFF {
             if reached[slot(at)] & WANTED != 0 {
                 plan.enter(at);
@@ -172,12 +170,16 @@ impl Plan {
         }
     }
 
-    fn leave_waiting_loops(&mut self, image: &Image) {
+    fn leave_waiting_loops(&mut self, image: &Image, passes: Passes) {
+        let passed = |polls| if polls { passes.poll_skip } else { passes.idle_skip };
         for at in 0..0x8000 {
             let Some(instruction) = self.instructions[at] else { continue };
             let from = match instruction.flow {
-                Flow::Branch(to) if waiting_period(|at| image.read(at), to, instruction.end).is_some() => to,
-                Flow::Jump(to) if to == instruction.at => to,
+                Flow::Branch(to) => match waiting_turn(|at| image.read(at), to, instruction.end) {
+                    Some(turn) if passed(turn.polls) => to,
+                    _ => continue,
+                },
+                Flow::Jump(to) if to == instruction.at && passes.idle_skip => to,
                 _ => continue,
             };
             for inside in from..instruction.end {

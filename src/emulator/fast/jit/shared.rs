@@ -12,6 +12,7 @@ use std::thread;
 use super::code::{Code, Host, host};
 use super::graph::slot;
 use super::{Image, Passes, REACHED};
+use crate::emulator::engine::SWITCHED_OFF;
 
 /// Interpreted for want of the first generation.
 const FIRST_THRESHOLD: u64 = 1 << 13;
@@ -21,8 +22,6 @@ const LAST_THRESHOLD: u64 = 1 << 24;
 const MOST_INSTRUCTIONS: usize = 16_384;
 /// Opcodes behind which the program goes on where the stack, a pointer or a vector says: BRK, RTI, RTS, JMP ().
 const COMPUTED: [u8; 4] = [0x00, 0x40, 0x60, 0x6C];
-/// 0 or 1: overrides what engines were asked for.
-const VARIABLE: &str = "ROLLCART_JIT";
 
 /// Translations in use, of this process and, after a fork, of its parent.
 static OPEN: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
@@ -48,15 +47,6 @@ struct State {
     translating: bool,
     /// This host does not translate.
     refused: bool,
-}
-
-/// What the environment says: `ROLLCART_JIT=0` or `1`.
-pub(super) fn switch() -> Option<bool> {
-    match std::env::var(VARIABLE).ok()?.trim() {
-        "0" => Some(false),
-        "1" => Some(true),
-        _ => None,
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -198,7 +188,7 @@ fn warn_once(reason: &str) {
     WARNED.call_once(|| {
         eprintln!(
             "rollcart: 6502 code is interpreted, since it could not be translated on this host: {reason}. Results are \
-             the same, slower; engine_options={{\"jit\": False}} or {VARIABLE}=0 ends this warning"
+             the same, slower; engine_options={{\"jit\": False}} or {SWITCHED_OFF}=jit ends this warning"
         );
     });
 }

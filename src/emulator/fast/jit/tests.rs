@@ -10,7 +10,7 @@ use crate::emulator::engine::{Draw, Engine, EngineOptions};
 use crate::emulator::fast::Fast;
 use crate::emulator::nes::Buttons;
 
-const ALL: Passes = Passes { idle_skip: true, links: true, dead_flags: true, layout_seed: 0 };
+const ALL: Passes = Passes { idle_skip: true, poll_skip: true, links: true, dead_flags: true, layout_seed: 0 };
 /// INX, INC $10, JMP back.
 const COUNTING: [u8; 6] = [0xE8, 0xE6, 0x10, 0x4C, 0x00, 0x80];
 
@@ -77,7 +77,8 @@ fn a_program_that_reaches_everything_loses_its_translation_and_begins_anew() {
     let mut hostile = console(&cart, Some(Jit::new(Arc::new(Shared::new(Image::new(&cart), ALL, host)))));
     frames(&mut hostile, 3);
     hostile.settle();
-    assert_eq!(hostile.translated().map(|stats| (stats.generation, stats.instructions)), Some((1, 0)));
+    // A thread may have begun before.
+    assert!(hostile.translated().is_some_and(|stats| stats.generation >= 1 && stats.instructions == 0));
     hostile.reset(crate::emulator::engine::ResetKind::Hard);
     equal_after(&cart, &mut hostile, 3);
 }

@@ -85,6 +85,19 @@ impl Beam {
         }
     }
 
+    /// So many rows down, 240 at most.
+    fn next_rows(&mut self, rows: u32) {
+        // Coarse and fine Y as one number.
+        let y = u32::from(self.v >> 2 & 0xF8 | self.v >> 12);
+        let wrap = if y < POST_RENDER_LINE { POST_RENDER_LINE } else { 256 };
+        let mut to = y + rows;
+        if to >= wrap {
+            to -= wrap;
+            self.v ^= if wrap == POST_RENDER_LINE { 0x0800 } else { 0 };
+        }
+        self.v = self.v & !0x73E0 | (to as u16 & 7) << 12 | (to as u16 & 0xF8) << 2;
+    }
+
     fn back_to_left(&mut self) {
         self.v = self.v & !X_BITS | self.t & X_BITS;
     }
@@ -96,7 +109,12 @@ impl Beam {
 
     /// From a plain line's start to the next.
     fn pass_line(&mut self) {
-        self.next_row();
+        self.pass_lines(1);
+    }
+
+    /// From a plain line's start over so many lines.
+    fn pass_lines(&mut self, lines: u32) {
+        self.next_rows(lines);
         self.back_to_left();
         self.v = right_of(right_of(self.v));
         self.ahead_is_plain = true;
@@ -283,6 +301,9 @@ impl Ppu {
     fn pass_visible(&mut self, to: u64) {
         let end = self.line_end();
         let whole = self.done == self.line_start && to >= end;
+        if whole && self.beam_jumps && !self.drawing && (self.beam.ahead_is_plain || !self.rendering()) {
+            return self.pass_unseen_lines(to);
+        }
         if whole && !self.rendering() {
             self.show_line(self.line);
             self.units.clear();
@@ -302,6 +323,20 @@ impl Ppu {
         self.line += 1;
     }
 
+    /// All whole lines before `to`, which nobody sees and in which nothing changes.
+    fn pass_unseen_lines(&mut self, to: u64) {
+        let whole = (to - self.line_start) / u64::from(DOTS_PER_LINE);
+        let lines = (whole as u32).min(POST_RENDER_LINE - self.line);
+        if self.rendering() {
+            self.beam.pass_lines(lines);
+            self.oam_addr = 0;
+        }
+        self.units.clear();
+        self.line += lines;
+        self.line_start += u64::from(lines * DOTS_PER_LINE);
+        self.done = self.line_start;
+    }
+
     fn pass_pre_render(&mut self, to: u64) {
         // An odd frame lacks the last dot, in which nothing happens.
         let end = self.line_end();
@@ -317,27 +352,32 @@ impl Ppu {
         }
     }
 
-    /// Passes dots of one line one by one, or over whole tiles where nobody looks at pixels.
+    /// Passes dots of one line one by one, or over whole tiles: up to the first write, and where no more pixels are to be
+    /// drawn.
     fn pass_dots(&mut self, to: u64) {
         if self.units.are_for(self.line) {
             self.fill_units();
         }
         let mut dot = (self.done - self.line_start) as u32;
         let end = (to - self.line_start) as u32;
-        let jumps = self.beam_jumps && !self.drawing && self.line < POST_RENDER_LINE;
+        let jumps = self.beam_jumps && self.line < POST_RENDER_LINE;
         if dot == 0 && self.rendering() && self.beam.ahead_is_plain {
             if jumps {
+                if self.drawing && end > 1 {
+                    // As if nothing changed; what comes after the write is drawn over it.
+                    self.draw_line(self.line);
+                }
                 dot = self.beam.pass_tiles(end, &self.memory);
             } else {
                 self.beam.fill(&self.memory);
             }
         }
-        if jumps && end == DOTS_PER_LINE && dot <= BACK_TO_LEFT {
-            self.beam.pass_rest(dot, &self.memory);
-            self.pass_sprite_fetches();
-            dot = end;
-        }
-        for dot in dot..end {
+        while dot < end {
+            if jumps && end == DOTS_PER_LINE && dot <= BACK_TO_LEFT && (!self.drawing || dot > LAST_FETCH) {
+                self.beam.pass_rest(dot, &self.memory);
+                self.pass_sprite_fetches();
+                break;
+            }
             if self.drawing && self.line < POST_RENDER_LINE && matches!(dot, 1..=256) {
                 self.draw_dot(self.line, dot - 1, self.beam.background(dot - 1));
             }
@@ -345,6 +385,7 @@ impl Ppu {
             if dot == BACK_TO_LEFT {
                 self.pass_sprite_fetches();
             }
+            dot += 1;
         }
         self.done = to;
     }
@@ -417,6 +458,24 @@ impl Ppu {
         if (POST_RENDER_LINE..PRE_RENDER_LINE).contains(&self.line) {
             self.line_start = self.frame_start + u64::from(POST_RENDER_LINE * DOTS_PER_LINE);
             self.line = POST_RENDER_LINE;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Beam;
+
+    #[test]
+    fn many_rows_down_are_as_many_times_one() {
+        for v in (0..0x8000_u16).step_by(0x20) {
+            let mut one_by_one = Beam { v: v | 0x13, ..Beam::default() };
+            for rows in 0..=240 {
+                let mut at_once = Beam { v: v | 0x13, ..Beam::default() };
+                at_once.next_rows(rows);
+                assert_eq!(at_once.v, one_by_one.v, "{rows} rows from {v:04X}");
+                one_by_one.next_row();
+            }
         }
     }
 }

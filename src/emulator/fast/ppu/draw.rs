@@ -180,8 +180,8 @@ impl Ppu {
         }
     }
 
-    /// Draws a line in which no register changes.
-    fn draw_line(&mut self, line: u32) {
+    /// Draws a line in which no register changes from its start on.
+    pub(super) fn draw_line(&mut self, line: u32) {
         let colours = self.palette.colours(self.grey_mask());
         let background = self.background_line();
         let sprites = self.beam.mask & mask::SPRITES != 0;

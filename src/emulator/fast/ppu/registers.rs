@@ -1,8 +1,9 @@
 //! The PPU's eight registers at $2000-$2007 (nesdev wiki, "PPU registers", "PPU scrolling", "Open bus behavior").
 
-use super::timeline::access_dot;
-use super::{Ppu, mask};
-use crate::emulator::nes::timing::CPU_HZ;
+use super::sprites::EVALUATION_DOT;
+use super::timeline::{Event, access_dot, first_cycle_seeing};
+use super::{NEVER, Ppu, UNKNOWN, mask};
+use crate::emulator::nes::timing::{CPU_HZ, DOTS_PER_LINE};
 
 /// The latch of the PPU's side of the data bus. Each bit keeps for a while what was last driven on it.
 #[derive(Clone, Copy, Default)]
@@ -14,6 +15,7 @@ pub(super) struct OpenBus {
 
 /// How long an undriven bit keeps: about 0.6 s; chips differ.
 const KEEPS: u64 = CPU_HZ * 6 / 10;
+const LINE: u64 = DOTS_PER_LINE as u64;
 const GROUPS: [u8; 3] = [0xC0, 0x20, 0x1F];
 
 impl OpenBus {
@@ -71,6 +73,32 @@ impl Ppu {
         self.second_write = false;
         let vblank = self.take_vblank(cycle);
         u8::from(vblank) << 7 | u8::from(self.hit) << 6 | u8::from(self.overflow) << 5
+    }
+
+    /// Before this cycle $2002 reads as in its last read, and reading it changes nothing but the time of its last read; 0
+    /// where that is not known. Nothing else at the PPU may have been accessed since.
+    pub(in super::super) fn status_steady_until(&self) -> u64 {
+        // The last read took the vblank flag away.
+        if self.open_bus.value & 0x80 != 0 {
+            return 0;
+        }
+        let comes = |set: bool, at: u64| if set { NEVER } else { at };
+        let dot = match self.event {
+            Event::Vblank => {
+                // No hit is looked for before line 1.
+                let hit_at = if self.hit_at == UNKNOWN { self.frame_start + LINE } else { self.hit_at };
+                if self.overflow_at == UNKNOWN && !self.overflow {
+                    return 0;
+                }
+                // A read in the dot before vblank is set keeps it away.
+                comes(self.hit, hit_at).min(comes(self.overflow, self.overflow_at)).min(self.event_at - 1)
+            }
+            Event::FlagsCleared => self.event_at,
+            // No flag is set before the next frame's first evaluation of sprites; it may begin a dot early.
+            Event::LengthSettled | Event::NextFrame => self.time_of(Event::NextFrame) - 1 + EVALUATION_DOT,
+        };
+        let latch = if self.open_bus.value & 0x1F == 0 { NEVER } else { self.open_bus.driven[2] + KEEPS + 1 };
+        first_cycle_seeing(dot).min(latch)
     }
 
     fn read_oam(&mut self, cycle: u64) -> u8 {

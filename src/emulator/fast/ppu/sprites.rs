@@ -10,7 +10,7 @@ use crate::emulator::nes::timing::{DOTS_PER_LINE, POST_RENDER_LINE};
 /// Sprites that a line can have.
 pub(in super::super) const SPRITES_PER_LINE: usize = 8;
 /// The dot at which evaluation looks at the first sprite.
-const EVALUATION_DOT: u64 = 65;
+pub(super) const EVALUATION_DOT: u64 = 65;
 /// A sprite that is in the line takes eight dots of evaluation, another two.
 const COPY_DOTS: u64 = 8;
 const LOOK_DOTS: u64 = 2;

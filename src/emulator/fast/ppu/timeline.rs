@@ -42,7 +42,7 @@ fn last_dot_before(cycle: u64) -> u64 {
 
 /// The first cycle whose accesses see what happens at `dot`.
 #[inline]
-fn first_cycle_seeing(dot: u64) -> u64 {
+pub(super) fn first_cycle_seeing(dot: u64) -> u64 {
     dot.saturating_sub(FIRST_DOT).div_ceil(DOTS_PER_CYCLE)
 }
 

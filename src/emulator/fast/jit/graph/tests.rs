@@ -4,7 +4,7 @@ use super::{Edge, Graph, MOST_CYCLES, targets};
 use crate::emulator::fast::jit::decode::Flow;
 use crate::emulator::fast::jit::{Image, Passes, REACHED, WANTED};
 
-const ALL: Passes = Passes { idle_skip: true, links: true, dead_flags: true, layout_seed: 0 };
+const ALL: Passes = Passes { idle_skip: true, poll_skip: true, links: true, dead_flags: true, layout_seed: 0 };
 
 /// The graph of a program at $8000 of which every byte below `end` that begins an instruction was reached.
 fn graph(program: &[u8], starts: &[u16]) -> Graph {

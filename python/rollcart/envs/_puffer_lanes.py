@@ -58,11 +58,13 @@ class Buffers:
         for name, (shape, dtype) in _wanted(lanes, observation, action).items():
             array: Any = buf.get(name) if isinstance(buf, Mapping) else getattr(buf, name, None)
             found = f"{array.dtype}{list(array.shape)}" if isinstance(array, np.ndarray) else repr(array)
-            fits = isinstance(array, np.ndarray) and array.shape == shape and array.flags.writeable
+            fits = isinstance(array, np.ndarray) and array.shape == shape and array.flags.carray
             # What is only read may have any whole numbers: PufferLib's versions differ.
             if not fits or (array.dtype.kind not in "iu" if name == "actions" else array.dtype != dtype):
                 expected = f"{np.dtype(dtype).name}{list(shape)}"
-                raise ConfigError(f"buf: expected {name} to be a writeable {expected}, found {found}")
+                raise ConfigError(
+                    f"buf: expected {name} to be a writeable, contiguous {expected}, found {found}"
+                )
             arrays[name] = array
         return cls(**arrays)
 
@@ -92,7 +94,7 @@ class Lanes:
                 raise ConfigError(f"{fixed}: buffers of the caller's decide it; omit it")
         if options.get("obs") == "dict":
             raise ConfigError('obs: expected "image" or "ram", which fit one array, found \'dict\'')
-        self.env = NesVectorEnv(game, num_envs, autoreset_mode="SameStep", copy=False, **options)
+        self.env = NesVectorEnv(game, num_envs, autoreset_mode="SameStep", **options)
         spaces_ = (self.env.single_observation_space, self.env.single_action_space)
         self.buffers = (
             Buffers.made(num_envs, *spaces_)
@@ -108,17 +110,15 @@ class Lanes:
         seeds = None
         if seed is not None:
             seeds = np.random.SeedSequence(seed).generate_state(self.env.num_envs, np.uint64).tolist()
-        obs, _ = self._steps.reset(seed=seeds)
         buffers = self.buffers
-        buffers.observations[:] = obs
+        self._steps.reset(seed=seeds, out=buffers.observations)
         buffers.rewards[:], buffers.terminals[:], buffers.truncations[:] = 0, False, False
         buffers.masks[:] = True
 
     def step(self, actions: Any) -> Infos:
         """Plays one action a lane; gives a dict of numbers for each episode that ended, and no other."""
-        step = self._steps.step(actions)
         buffers = self.buffers
-        buffers.observations[:] = step.obs
+        step = self._steps.step(actions, out=buffers.observations)
         buffers.rewards[:] = step.reward
         buffers.terminals[:] = step.terminated
         buffers.truncations[:] = step.truncated

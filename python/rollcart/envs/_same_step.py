@@ -51,14 +51,16 @@ class SameStep:
                 f"{env.metadata['autoreset_mode'].value!r}, where a reset takes a second set of arrays"
             )
 
-    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, Columns]:
+    def reset(
+        self, *, seed: Any = None, options: dict[str, Any] | None = None, out: Any = None
+    ) -> tuple[Any, Columns]:
         """Begins an episode in every lane; observations, and for each key an array of infos."""
-        obs, infos = self.env.reset(seed=seed, options=options)
+        obs, infos = self.env.reset(seed=seed, options=options, out=out)
         return obs, columns(infos)
 
-    def step(self, actions: Any) -> Step:
-        """Plays one action a lane."""
-        obs, reward, terminated, truncated, infos = self.env.step(actions)
+    def step(self, actions: Any, *, out: Any = None) -> Step:
+        """Plays one action a lane. out: the caller's array for the observations of lanes in SameStep mode."""
+        obs, reward, terminated, truncated, infos = self.env.step(actions, out=out)
         done = terminated | truncated
         if not done.any():
             return Step(obs, reward, terminated, truncated, columns(infos))

@@ -79,10 +79,14 @@ def test_re3_steps_go_into_the_callers_arrays() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"rewards": np.zeros(4)}, r"rewards to be a writeable float32\[4\], found float64\[4\]"),
+        ({"rewards": np.zeros(4)}, r"rewards to be a writeable, contiguous float32\[4\], found float64\[4\]"),
         (
             {"observations": np.zeros((4, 2, 10, 12), np.uint8)},
             r"uint8\[4, 2, 12, 10\], found uint8\[4, 2, 10, 12\]",
+        ),
+        (
+            {"observations": np.zeros((4, 2, 10, 12), np.uint8).swapaxes(2, 3)},
+            "observations to be .*contiguous",
         ),
         ({"masks": None}, "masks to be .* found None"),
         ({"actions": np.zeros(4, np.float32)}, "actions to be"),

@@ -326,6 +326,7 @@ class Ledger:
         try:
             with self._lock(shared=True):
                 torn = self._catch_up()
+                self._check_end()
         except DamagedLedger as error:
             if not repair:
                 raise
@@ -340,6 +341,25 @@ class Ledger:
                 f"{EVENTS} line {line}: a torn last line of {len(torn)} bytes; the next command that records "
                 "something cuts it off"
             )
+
+    def _check_end(self) -> None:
+        """current.json is made after its events are on disk: one that knows of more tells that the ledger
+        lost its end, be it whole lines. A chain that was made anew is `verify`'s to find.
+        """
+        try:
+            seq = int(json.loads((self.root / "current.json").read_bytes())["last_seq"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return
+        last = self._events[-1] if self._events else None
+        repaired = last is not None and last["type"] == "repair"  # and died before the views were made anew
+        if seq <= len(self._events) or repaired:
+            return
+        raise DamagedLedger(
+            f"{EVENTS} line {self._tip.lines + 1}: current.json was made of {seq} events, the ledger has "
+            f"{len(self._events)} of them",
+            "restore the file from a copy, or go on without them by `init --repair`, which records the loss",
+            details={"line": self._tip.lines + 1, "good_bytes": self._tip.size, "known": seq},
+        )
 
     def _cut(self, torn: bytes) -> None:
         """Cut off a torn last line and record that; under the exclusive lock."""
@@ -365,9 +385,11 @@ class Ledger:
             data = self._path.read_bytes()
             found = read(data[:good])
             bad = data[good:]
-            name = f"{EVENTS}.damaged-{hashlib.sha256(bad).hexdigest()[:12]}"
+            # Nothing is there to be set aside where the end itself is gone.
+            name = f"{EVENTS}.damaged-{hashlib.sha256(bad).hexdigest()[:12]}" if bad else None
             with self._refusals():
-                replace_bytes(self._disk, self.root / name, bad)
+                if name is not None:
+                    replace_bytes(self._disk, self.root / name, bad)
                 fd = os.open(self._path, os.O_WRONLY)
                 try:
                     self._disk.truncate(fd, good)
@@ -376,7 +398,10 @@ class Ledger:
                     os.close(fd)
             self._tip, self._events = found.tip, found.events
             line = damage.details["line"]
-            self.reports.append(f"{EVENTS} line {line}: damaged; it and all after it are now in {name}")
+            what = (
+                f"damaged; it and all after it are now in {name}" if name else "it and all after it are gone"
+            )
+            self.reports.append(f"{EVENTS} line {line}: {what}")
             self._append("repair", None, {"what": "damaged", "line": line, "bytes": len(bad), "file": name})
 
 

@@ -79,9 +79,24 @@ def test_views_that_are_older_than_the_ledger_or_gone_are_not_believed(root: Pat
 
 def test_who_only_reads_leaves_a_torn_last_line_where_it_is(root: Path) -> None:
     path = root / "events.jsonl"
-    torn = path.read_bytes()[:-5]
+    torn = path.read_bytes() + b'{"attempt":null,"bo'
     path.write_bytes(torn)
     ledger = Ledger.open(root, mend=False)
     assert "a torn last line" in ledger.reports[0]
     assert len(ledger.events()) == torn.count(b"\n")
     assert path.read_bytes() == torn
+
+
+@pytest.mark.parametrize("left", [0, 1, 3])
+def test_an_end_that_is_gone_is_damage_and_its_repair_is_recorded(root: Path, left: int) -> None:
+    """Whoever deletes the newest lines, whole, would delete a verdict; the views still know of them."""
+    path = root / "events.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:left]))
+    assert glance(root) is None
+    with pytest.raises(DamagedLedger, match=rf"made of {len(lines)} events, the ledger has {left}"):
+        Ledger.open(root)
+    mended = Ledger.open(root, repair=True)
+    mended.project()
+    assert [event["type"] for event in mended.events()][left:] == ["repair"]
+    assert len(Ledger.open(root).events()) == left + 1

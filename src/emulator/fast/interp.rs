@@ -30,7 +30,8 @@ pub(super) struct Core<'a, const EXACT: bool> {
     /// What is at $8000, $A000, $C000 and $E000.
     windows: [&'a Window; 4],
     bus: &'a mut Bus,
-    /// The last branch back to what may be a waiting loop: where to, and when.
+    /// Where a turn of a loop may have begun last, and when: at the first instruction, then behind every branch back to what
+    /// may be a waiting loop.
     turn_began: (u16, u64),
 }
 
@@ -104,7 +105,7 @@ impl<'a, const EXACT: bool> Core<'a, EXACT> {
     #[inline(always)]
     fn new(cpu: Cpu, bus: &'a mut Bus, cart: &'a Cartridge) -> Self {
         let windows = bus.prg_windows(cart);
-        Self { cpu, cycles: bus.cycles, data_bus: bus.data_bus, windows, bus, turn_began: (0, 0) }
+        Self { cpu, cycles: bus.cycles, data_bus: bus.data_bus, windows, turn_began: (cpu.pc, bus.cycles), bus }
     }
 
     /// Brings the bus up to date.

@@ -108,8 +108,11 @@ impl Jit {
     }
 
     fn take_over(&mut self) {
+        // At once, or before the next frame.
         if self.generation != self.shared.generation() {
-            (self.generation, self.code) = self.shared.newest();
+            if let Some(newest) = self.shared.newest_if_free() {
+                (self.generation, self.code) = newest;
+            }
         }
     }
 

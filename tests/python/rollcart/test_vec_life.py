@@ -124,6 +124,29 @@ def test_u34_a_forked_child_makes_its_own_environment_and_is_told_about_its_pare
     assert done.stdout.strip() == "0" and done.returncode == 0, done.stderr
 
 
+def test_a_fork_while_code_is_translated_plays_on() -> None:
+    done = run(
+        "import os, rollcart\n"
+        "def make(seed):\n"
+        "    options = {'layout_seed': seed}\n"
+        "    return rollcart.NesVectorEnv(num_envs=2, num_threads=1, obs='ram', engine_options=options)\n"
+        "console = rollcart.Console(os.environ['ROM'])\n"
+        "for seed in range(8):\n"
+        "    env = make(seed); env.reset(seed=0)\n"
+        "    for _ in range(2 + seed):\n"
+        "        env.step([0] * 2); console.step(0, 2)\n"
+        "    child = os.fork()\n"
+        "    if child == 0:\n"
+        "        console.step(0, 60)\n"
+        "        new = make(seed); new.reset(seed=0); new.step([0] * 2); new._settle(); new.step([0] * 2)\n"
+        "        os._exit(0 if new.profile()['jit_generations'] else 3)\n"
+        "    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, seed\n"
+        "    env.step([0] * 2)\n",
+        ROM=str(Path(__file__).parents[3] / "python/rollcart/data/stable/CartRunner-Nes-v0/rom.nes"),
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def _child(seed: int) -> list[Any]:
     env = mk(2, noop_reset_max=9)
     env.reset(seed=seed)

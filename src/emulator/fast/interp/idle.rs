@@ -109,13 +109,14 @@ impl<const EXACT: bool> Core<'_, EXACT> {
         self.windows[usize::from(address >> 13 & 3)][usize::from(address & 0x1FFF)]
     }
 
-    /// Whole turns up to the deadline, or to the last one but one before $2002 may read otherwise: its last read is made.
+    /// Whole turns up to the deadline; of a loop that polls, to where $2002 may read otherwise, and never the last one
+    /// before the deadline: what a read leaves behind is the last one's, so that has to be made.
     #[inline(always)]
     fn pass_turns(&mut self, turn: Turn) {
         let deadline = self.bus.deadline;
         let end = match turn.polls {
             false if self.bus.idle_skip => deadline,
-            true if self.bus.poll_skip => deadline.min(self.bus.ppu.status_steady_until()).saturating_sub(turn.cycles),
+            true if self.bus.poll_skip => deadline.saturating_sub(turn.cycles).min(self.bus.ppu.status_steady_until()),
             _ => return,
         };
         if end > self.cycles {

@@ -5,9 +5,9 @@
 //! reaches more than `MOST_INSTRUCTIONS` loses its translation and begins anew.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError, Weak};
-use std::thread;
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError, TryLockError, Weak};
+use std::{ptr, thread};
 
 use super::code::{Code, Host, host};
 use super::graph::slot;
@@ -23,8 +23,38 @@ const MOST_INSTRUCTIONS: usize = 16_384;
 /// Opcodes behind which the program goes on where the stack, a pointer or a vector says: BRK, RTI, RTS, JMP ().
 const COMPUTED: [u8; 4] = [0x00, 0x40, 0x60, 0x6C];
 
-/// Translations in use, of this process and, after a fork, of its parent.
-static OPEN: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
+/// A process's translations in use. A fork begins with a registry of its own: its parent's may be locked for ever by a
+/// thread that only the parent has.
+struct Registry {
+    process: u32,
+    open: Mutex<Vec<Weak<Shared>>>,
+}
+
+static REGISTRY: AtomicPtr<Registry> = AtomicPtr::new(ptr::null_mut());
+
+impl Registry {
+    fn of_this_process() -> &'static Self {
+        let process = std::process::id();
+        let mut found = REGISTRY.load(Ordering::Acquire);
+        loop {
+            // SAFETY: it is null or was leaked below, and so lives as long as the process.
+            if let Some(registry) = unsafe { found.as_ref() }
+                && registry.process == process
+            {
+                return registry;
+            }
+            let fresh = Box::into_raw(Box::new(Self { process, open: Mutex::new(Vec::new()) }));
+            match REGISTRY.compare_exchange(found, fresh, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => found = fresh,
+                Err(other) => {
+                    // SAFETY: nobody else has seen it.
+                    drop(unsafe { Box::from_raw(fresh) });
+                    found = other;
+                }
+            }
+        }
+    }
+}
 
 pub(super) struct Shared {
     image: Image,
@@ -49,6 +79,15 @@ struct State {
     refused: bool,
 }
 
+/// The lock if it is free. In a fork it may never be again, so nothing that a frame does waits for it.
+fn lock_if_free<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(error)) => Some(error.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Nothing under these locks can be left half done.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -57,10 +96,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Shared {
     /// The translation of this ROM with these passes; a new one if no lane has it.
     pub(super) fn open(image: Image, passes: Passes) -> Arc<Self> {
-        let process = std::process::id();
-        let mut open = lock(&OPEN);
+        let mut open = lock(&Registry::of_this_process().open);
         open.retain(|shared| shared.strong_count() > 0);
-        let same = |shared: &Arc<Self>| shared.process == process && shared.passes == passes && shared.image == image;
+        let same = |shared: &Arc<Self>| shared.passes == passes && shared.image == image;
         if let Some(shared) = open.iter().filter_map(Weak::upgrade).find(same) {
             return shared;
         }
@@ -94,6 +132,11 @@ impl Shared {
         (self.generation(), Arc::clone(&state.code))
     }
 
+    /// The newest generation, if nobody is changing it just now.
+    pub(super) fn newest_if_free(&self) -> Option<(u64, Arc<Code>)> {
+        lock_if_free(&self.state).map(|state| (self.generation(), Arc::clone(&state.code)))
+    }
+
     /// An instruction was interpreted, or an entry was missing, for want of these bits.
     #[cold]
     pub(super) fn note(&self, pc: u16, bits: u8) {
@@ -124,7 +167,7 @@ impl Shared {
 
     #[cold]
     fn translate_apart(this: &Arc<Self>) {
-        let mut state = lock(&this.state);
+        let Some(mut state) = lock_if_free(&this.state) else { return };
         // Another lane may have come first.
         if state.translating || state.refused || !this.is_worth_while() {
             return;
@@ -137,9 +180,12 @@ impl Shared {
 
     /// Returns when everything that was reached before the call is translated, or cannot be.
     pub(super) fn settle(&self) {
+        // A fork has no thread of its parent's: nobody would report, and what it locked stays so.
+        if self.process != std::process::id() {
+            return;
+        }
         let mut state = lock(&self.state);
-        // A fork has no thread of its parent's: nobody would report.
-        while state.translating && self.process == std::process::id() {
+        while state.translating {
             state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         if state.refused || self.missed.load(Ordering::Relaxed) == 0 {

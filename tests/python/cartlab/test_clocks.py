@@ -103,6 +103,13 @@ def test_the_tolerance_is_a_twentieth_and_a_millisecond() -> None:
         check(side([20.0] * SLICES, [2.1] * SLICES), prompt)
 
 
+@pytest.mark.parametrize("paired", [True, False])
+def test_what_is_just_within_the_tolerance_is_believed(paired: bool) -> None:
+    prompt = side([20.0] * SLICES, [0.0] * SLICES)
+    assert check(side([20.0] * SLICES, [2.0] * SLICES), prompt, paired) is None
+    assert check(side([20.0] * 49 + [22.0], [0.0] * SLICES), prompt, paired) is None
+
+
 def test_one_side_on_the_busier_processor_all_the_block_long_is_no_tampering() -> None:
     rng = random.Random(5)
     slow = late(rng, 6.0)

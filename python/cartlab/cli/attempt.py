@@ -49,7 +49,7 @@ def translate(space: argparse.Namespace) -> Request:
 
 
 def run(context: Context, request: Request) -> Outcome:
-    from cartlab.loops import supervise, views
+    from cartlab.loops import byhand, views
     from cartlab.model import STATUSES
 
     if request.verb == "start":
@@ -62,7 +62,7 @@ def run(context: Context, request: Request) -> Outcome:
     ledger = loopdesk.open_ledger(context)
     if request.verb == "start":
         desk = loopdesk.desk_of(context, ledger, str(request.what), request.flags)
-        given = supervise.start_by_hand(desk)
+        given = byhand.start_by_hand(desk)
         out.attempt_id, out.recorded = given.one.id, True
         out.report.next = context.line('attempt submit --strategy "what was tried"')
         out.details = {
@@ -81,9 +81,9 @@ def run(context: Context, request: Request) -> Outcome:
         return out
     desk = loopdesk.current_desk(context, ledger, request.flags)
     if request.verb == "submit":
-        one = supervise.submit_by_hand(desk, request.what, request.strategy)
+        one = byhand.submit_by_hand(desk, request.what, request.strategy)
     else:
-        one = supervise.close_by_hand(desk, request.what, request.reason)
+        one = byhand.close_by_hand(desk, request.what, request.reason)
     ledger.project()
     goal = desk.goal()
     row, best = views.row_of(one), views.best_of(goal)

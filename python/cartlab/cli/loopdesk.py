@@ -133,7 +133,7 @@ def protocol_file(context: Context, name: str) -> Path:
 
 def desk_of(context: Context, ledger: Ledger, file: str, chosen: Flags) -> Desk:
     """The desk of a protocol's goal, opened where there is none."""
-    from cartlab.loops.supervise import open_goal
+    from cartlab.loops.opening import open_goal
 
     return open_goal(
         context.repo,

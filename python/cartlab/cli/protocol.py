@@ -32,7 +32,7 @@ def translate(space: argparse.Namespace) -> Request:
 
 
 def run(context: Context, request: Request) -> Outcome:
-    from cartlab.loops import rounds, supervise
+    from cartlab.loops import dispatch, opening
 
     out = context.answer()
     if request.dry_run:
@@ -40,9 +40,9 @@ def run(context: Context, request: Request) -> Outcome:
         return out
     ledger = loopdesk.open_ledger(context)
     desk = loopdesk.current_desk(context, ledger)
-    out.text = supervise.change(desk, request.key, request.value, request.reason or "asked for")
+    out.text = opening.change(desk, request.key, request.value, request.reason or "asked for")
     if desk.worktree(desk.goal()).exists():
-        rounds.render_views(desk, desk.goal())
+        dispatch.render_views(desk, desk.goal())
     out.ledger, out.recorded = str(context.root.path / "events.jsonl"), True
     out.details = {"goal": desk.goal_id, "key": request.key, "value": request.value}
     out.report.outputs = ["events.jsonl"]

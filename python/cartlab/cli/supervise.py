@@ -67,7 +67,7 @@ def translate(space: argparse.Namespace) -> Request:
 
 
 def run(context: Context, request: Request) -> Outcome:
-    from cartlab.loops import approvals, rounds, supervise, views
+    from cartlab.loops import approvals, dispatch, supervise, views
 
     out = context.answer()
     out.report.inputs = [request.protocol]
@@ -91,7 +91,7 @@ def run(context: Context, request: Request) -> Outcome:
     best = views.best_of(goal)
     out.ledger, out.recorded = str(context.root.path / "events.jsonl"), True
     out.attempt_id = goal.last.id if goal.last else None
-    out.report.outputs = [str(tree.path / rounds.top_of(goal) / "experiences.md")]
+    out.report.outputs = [str(tree.path / dispatch.top_of(goal) / "experiences.md")]
     out.report.next = context.line("show")
     out.details = {
         "goal": goal.id,

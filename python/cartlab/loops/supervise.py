@@ -6,198 +6,21 @@ stop. A failed round is a round; what it taught is in its row.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cartlab.errors import BadInput, NotLegalNow, UsageError
-from cartlab.ledger import Ledger
-from cartlab.ledger.store import utc_now
-from cartlab.loops import experiences, policies, protocol, rounds, tasks, trees, views
-from cartlab.loops.desk import Desk, Options, Voice, newest
-from cartlab.loops.goals import Goal, Try, fold
-from cartlab.loops.protocol import Protocol
+from cartlab.errors import BadInput, NotLegalNow
+from cartlab.loops import dispatch, intake, opening, policies, protocol, rounds, tasks, trees, views
+from cartlab.loops.desk import Desk
+from cartlab.loops.goals import Goal, Try
 from cartlab.loops.running import Bench, Failed
 from cartlab.loops.states import ENDED
 from cartlab.loops.worktree import Worktree
-from cartlab.sources import git
 
-LOOP = "supervise"
 # What training leaves behind, as ignore rules: none of it may enter a commit.
 ARTEFACTS = ("outputs/", "logs/", "checkpoints/", "wandb/", "__pycache__/")
-# A change of one of these changes what a number means: old wins do not count any more.
-MEANING = (
-    "metric",
-    "direction",
-    "eval_command",
-    "fixed",
-    "train_command",
-    "time_limit",
-    "epoch_limit",
-    "checkpoint",
-)
-SETTABLE = (
-    "max_rounds",
-    "target",
-    "fixed",
-    "variable",
-    "variable_range",
-    "time_limit",
-    "epoch_limit",
-    "eval_command",
-    "train_command",
-    "profile_command",
-    "checkpoint",
-    "strict_variable",
-    "env_repair",
-    "research_question",
-)
-
-
-# --- opening and finding --------------------------------------------------------------------------
-
-
-def place_of(repo: Path, file: Path) -> tuple[Path, str]:
-    """The worktree's path and the experiment's folder (relative to the top) of a protocol file."""
-    folder = file.resolve().parent
-    try:
-        top = folder.relative_to(repo.resolve()).as_posix()
-    except ValueError:
-        raise BadInput(
-            f"the protocol must lie in the repository {repo}; found {file}",
-            "run it inside the experiment's clone",
-        ) from None
-    name = folder.name
-    return repo.resolve().parent / f"autoresearch-{name}", "" if top == "." else top
-
-
-def open_goal(
-    repo: Path, root: Path, ledger: Ledger, file: Path, voice: Voice, options: Options, policy: str, k: int
-) -> Desk:
-    """The desk of a protocol's goal: the one that runs already, or a new one with its worktree."""
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise BadInput(
-            f"expected a protocol at {file}; {error.strerror}", "`handoff DESIGN.md` writes one"
-        ) from None
-    wanted = protocol.parse(text)
-    where, top = place_of(repo, file)
-    found = newest(ledger.events(), LOOP, where)
-    if found is not None:
-        desk = Desk(repo, root, ledger, found.id, voice, options)
-        _take_up_changes(desk, found, wanted)
-        return desk
-    zero = _baseline_row(file.with_name("experiences.md"))
-    head = trees.commit_of(repo, "HEAD")
-    stamp = re.sub(r"[^0-9]", "", utc_now())[:14]
-    name = re.sub(r"[^A-Za-z0-9_-]+", "-", where.name.removeprefix("autoresearch-")) or "goal"
-    goal_id = f"{name}-{stamp[:8]}-{stamp[8:]}"
-    if goal_id in fold(ledger.events()):
-        goal_id += "-2"
-    ledger.append(
-        "goal",
-        None,
-        {
-            "goal": goal_id,
-            "op": "opened",
-            "loop": LOOP,
-            "baseline_commit": head,
-            "describes": {
-                "protocol": wanted.to_json(),
-                "file": wanted.to_json(),
-                "worktree": str(where),
-                "top": top,
-                "policy": policy,
-                "k": k,
-                "zero": zero,
-            },
-        },
-    )
-    return Desk(repo, root, ledger, goal_id, voice, options)
-
-
-def _baseline_row(path: Path) -> dict[str, str]:
-    """Strategy and note of row 0, as the handoff or a person wrote them."""
-    if not path.is_file():
-        return {"strategy": "baseline", "note": ""}
-    row = experiences.parse(path.read_text(encoding="utf-8")).row(0)
-    return {"strategy": row.strategy if row else "baseline", "note": row.note if row else ""}
-
-
-def _take_up_changes(desk: Desk, goal: Goal, wanted: Protocol) -> None:
-    """A protocol file that was edited since it was last read is a change by its user, in what was edited."""
-    was, new = goal.body["file"], wanted.to_json()
-    edited = {key: value for key, value in new.items() if value != was[key] and key != "baseline"}
-    if edited:
-        changed = Protocol.from_json({**views.protocol_of(goal).to_json(), **edited})
-        _change(desk, changed, list(edited), "the protocol file was edited", file=new)
-
-
-def change(desk: Desk, key: str, text: str, why: str) -> list[str]:
-    """`protocol set KEY VALUE`: a logged change; returns what to tell."""
-    if key not in SETTABLE:
-        raise UsageError(
-            f"protocol set takes one of {', '.join(SETTABLE)}; found {key!r}",
-            "the metric itself is a new goal",
-        )
-    goal = desk.goal()
-    now = views.protocol_of(goal)
-    body = now.to_json()
-    if key in ("fixed", "variable"):
-        body[key] = list(protocol.files(text))
-    elif key == "max_rounds":
-        body[key] = (
-            int(text) if text.isdecimal() and int(text) > 0 else _refuse(key, text, "a whole number above 0")
-        )
-    elif key == "target":
-        body[key] = None if text == "none" else _number(key, text)
-    elif key == "strict_variable":
-        body[key] = (
-            text in ("true", "yes")
-            if text in ("true", "false", "yes", "no")
-            else _refuse(key, text, "true or false")
-        )
-    else:
-        body[key] = text
-    wanted = Protocol.from_json(body)
-    # What can be written can be read again: the same rules as for a file.
-    protocol.parse(protocol.render(wanted, "en"))
-    segment = _change(desk, wanted, [key], why)
-    told = [f"{key} = {text}"]
-    if segment:
-        told.append(
-            "this changes what a number means: the baseline is measured again, earlier wins do not count"
-        )
-    return told
-
-
-def _refuse(key: str, text: str, wanted: str) -> Any:
-    raise UsageError(f"{key} must be {wanted}; found {text!r}")
-
-
-def _number(key: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return float(_refuse(key, text, "a number or none"))
-
-
-def _change(
-    desk: Desk, wanted: Protocol, keys: Sequence[str], why: str, file: dict[str, Any] | None = None
-) -> bool:
-    segment = any(key in MEANING for key in keys)
-    desk.tell(
-        "protocol",
-        describes={"protocol": wanted.to_json(), **({"file": file} if file else {})},
-        keys=list(keys),
-        segment=segment,
-        who=git.ask(desk.repo, "config", "user.name").stdout.decode(errors="replace").strip() or "unknown",
-        why=why,
-    )
-    return segment
 
 
 # --- the start of a run ---------------------------------------------------------------------------
@@ -216,12 +39,12 @@ def prepare(desk: Desk) -> None:
         _ignore_artefacts(desk, goal, tree)
         goal = desk.goal()
     recover(desk, goal, tree)
-    rounds.take_notes(desk, desk.goal())
-    rounds.render_views(desk, desk.goal())
+    dispatch.take_notes(desk, desk.goal())
+    dispatch.render_views(desk, desk.goal())
 
 
 def _ignore_artefacts(desk: Desk, goal: Goal, tree: Worktree) -> None:
-    top = rounds.top_of(goal)
+    top = dispatch.top_of(goal)
     samples = {f"{top}/{name}x" if top else f"{name}x": name for name in ARTEFACTS}
     hidden = trees.ignored(tree.path, list(samples))
     missing = [name for path, name in samples.items() if path not in hidden]
@@ -243,7 +66,7 @@ def _ignore_artefacts(desk: Desk, goal: Goal, tree: Worktree) -> None:
     )
     trees.keep_ref(desk.repo, f"{trees.REFS}accepted/{goal.id}", commit)
     desk.tell("base", commit=commit, added=missing)
-    tree.move_to(commit, rounds.view_paths(goal))
+    tree.move_to(commit, dispatch.view_paths(goal))
 
 
 def recover(desk: Desk, goal: Goal, tree: Worktree) -> None:
@@ -262,7 +85,7 @@ def recover(desk: Desk, goal: Goal, tree: Worktree) -> None:
             f"nothing was changed. To go on: git -C {tree.path} checkout --detach {goal.accepted}",
         )
     if head != goal.accepted and (last is None or last.state == "closed"):
-        tree.move_to(goal.accepted, rounds.view_paths(goal))
+        tree.move_to(goal.accepted, dispatch.view_paths(goal))
     if last is None or last.state == "closed":
         return
     if last.decision is not None:
@@ -305,7 +128,7 @@ def run(desk: Desk, researcher: str, extend: int | None = None) -> Goal:
         goal = desk.goal()
         desk.voice.say(tasks.announce(views.protocol_of(goal), number))
         while (reason := ending(goal)) is None:
-            _baseline_again(desk)
+            measure_baseline(desk)
             one_round(desk, researcher, number)
             goal = desk.goal()
             _tell_round(desk, goal, number)
@@ -333,24 +156,24 @@ def close(desk: Desk, reason: str) -> None:
     """Record why the goal ended, and render its files."""
     why = desk.goal().stop_asked if reason == "stopped_by_user" else reason
     desk.tell("state", state=reason, reason=why)
-    rounds.render_views(desk, desk.goal())
+    dispatch.render_views(desk, desk.goal())
 
 
 def one_round(desk: Desk, researcher: str, number: int) -> None:
     """One round to its verdict; a passing failure is tried once more, on the same tree."""
     goal = desk.goal()
-    given = rounds.start(desk, goal, number, "supervise")
-    failed = rounds.research(desk, goal, given, researcher)
-    finding = rounds.take_in(desk, goal, given)
+    given = dispatch.start(desk, goal, number, "supervise")
+    failed = dispatch.research(desk, goal, given, researcher)
+    finding = intake.take_in(desk, goal, given)
     settle(desk, given, finding, failed)
     for _ in range(desk.options.train_retries):
         last = desk.goal().last
         if last is None or not (last.decision or {}).get("retried"):
             return
-        _again(desk, last)
+        again(desk, last)
 
 
-def settle(desk: Desk, given: rounds.Dispatch, finding: Any, failed: Failed | None = None) -> None:
+def settle(desk: Desk, given: dispatch.Dispatch, finding: Any, failed: Failed | None = None) -> None:
     """Judge what was taken in, and act on it."""
     goal = desk.goal()
     policy = str(goal.body["policy"])
@@ -364,25 +187,25 @@ def settle(desk: Desk, given: rounds.Dispatch, finding: Any, failed: Failed | No
     rounds.act(desk, goal, given.one, result, policy)
 
 
-def _again(desk: Desk, earlier: Try) -> None:
+def again(desk: Desk, earlier: Try) -> None:
     """The same tree once more, as attempt 2 of its round."""
     goal = desk.goal()
-    given = rounds.start(desk, goal, earlier.round, "retry")
+    given = dispatch.start(desk, goal, earlier.round, "retry")
     work = desk.work_folder(given.one.id) / "work"
-    trees.lay(desk.repo, str(earlier.commit), work, rounds.view_paths(goal))
+    trees.lay(desk.repo, str(earlier.commit), work, dispatch.view_paths(goal))
     strategy = str(earlier.steps["submitted"]["strategy"])
-    finding = rounds.take_in(desk, goal, given, strategy)
+    finding = intake.take_in(desk, goal, given, strategy)
     settle(desk, given, finding)
 
 
-def _baseline_again(desk: Desk) -> None:
+def measure_baseline(desk: Desk) -> None:
     """After a change of what a number means: the accepted tree's value under the new rules."""
     goal = desk.goal()
     if goal.segment == int(goal.body.get("measured_segment", 0)):
         return
     protocol = views.protocol_of(goal)
     one = Try(f"{goal.id}-baseline{goal.segment}", 0)
-    bench = Bench(desk, one, protocol, rounds.top_of(goal), goal.accepted)
+    bench = Bench(desk, one, protocol, dispatch.top_of(goal), goal.accepted)
     try:
         value = bench.value(rounds.draw_seed())
     except Failed as failed:
@@ -428,70 +251,6 @@ def plateau(done: Sequence[Try], since: int) -> str:
     return f"plateau: {since} rounds in a row without an improvement ({why}); the loop goes on"
 
 
-# --- by hand --------------------------------------------------------------------------------------
-
-
-def start_by_hand(desk: Desk) -> rounds.Dispatch:
-    """`attempt start`: the next round's working copy. One that is open already is given again."""
-    with desk.alone():
-        prepare(desk)
-        goal = desk.goal()
-        last = goal.last
-        if last is not None and last.state == "dispatched":
-            return rounds.dispatched(desk, goal, last)
-        number = next_round(goal, None)
-        if (reason := ending(goal)) is not None and reason != "stopped_by_user":
-            raise NotLegalNow(
-                f"this goal is done: {reason}", "`supervise PROTOCOL --extend N` gives it more rounds"
-            )
-        if goal.state != "running" or goal.stop_asked:
-            desk.tell("state", state="running")
-        _baseline_again(desk)
-        return rounds.start(desk, desk.goal(), number, "agent")
-
-
-def submit_by_hand(desk: Desk, name: str | None, strategy: str | None) -> Try:
-    """`attempt submit`: judge the open attempt."""
-    with desk.alone():
-        goal, one = _open_try(desk, name)
-        given = rounds.dispatched(desk, goal, one)
-        if not (desk.work_folder(one.id) / "work").is_dir():
-            raise NotLegalNow(
-                f"the working copy of {one.id} is gone", f"`attempt close {one.id} --reason lost`"
-            )
-        finding = rounds.take_in(desk, goal, given, strategy)
-        settle(desk, given, finding)
-        last = desk.goal().last
-        while last is not None and (last.decision or {}).get("retried") and last.status != "interrupted":
-            _again(desk, last)
-            last = desk.goal().last
-        if (reason := ending(desk.goal())) is not None:
-            close(desk, reason)
-        found = desk.goal().last
-        assert found is not None
-        return found
-
-
-def close_by_hand(desk: Desk, name: str | None, reason: str) -> Try:
-    """`attempt close`: give the open attempt up; its round starts anew."""
-    with desk.alone():
-        goal, one = _open_try(desk, name)
-        give_up(desk, goal, one, f"given up: {reason}")
-        return next(found for found in desk.goal().tries if found.id == one.id)
-
-
-def _open_try(desk: Desk, name: str | None) -> tuple[Goal, Try]:
-    goal = desk.goal()
-    one = goal.last
-    if one is None or one.state != "dispatched" or (name is not None and name not in one.id):
-        open_one = f"{one.id} is {one.state}" if one is not None else "none was started"
-        raise NotLegalNow(
-            f"expected an open attempt{f' called {name}' if name else ''}; {open_one}",
-            "`attempt start PROTOCOL`",
-        )
-    return goal, one
-
-
 # --- besides --------------------------------------------------------------------------------------
 
 
@@ -502,7 +261,7 @@ def foretell(repo: Path, file: Path, researcher: str) -> list[str]:
         wanted = protocol.parse(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadInput(f"expected a protocol at {path}; {error.strerror}") from None
-    where, _ = place_of(repo, path)
+    where, _ = opening.place_of(repo, path)
     return [
         f"would run up to {wanted.max_rounds} rounds of `{researcher}` in {where}",
         f"metric: {wanted.metric} ({wanted.direction} is better), baseline {wanted.baseline}",

@@ -1,0 +1,167 @@
+"""Sending an attempt out: the task list, the working copy, the prompt, and the researcher's one run.
+
+The researcher gets a copy of the accepted tree without `.git`, in a fresh process, and hands files back. What
+a person writes into a Note cell meanwhile is taken up here, and the two generated files are rendered here.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from cartlab.errors import BadInput
+from cartlab.loops import commands, experiences, protocol, tasks, trees, views
+from cartlab.loops.desk import Desk
+from cartlab.loops.goals import Goal, Try
+from cartlab.loops.running import Failed, rooted
+from cartlab.loops.worktree import repository_state
+
+VIEW_NAMES = ("experiences.md", "autoresearch-protocol.md")
+STRATEGY_CAP = 500
+# The names of what the researcher is handed, beside the placeholders of the same names.
+ENVIRONMENT = {"prompt": "AR_PROMPT", "submission": "AR_SUBMISSION", "work": "AR_WORK"}
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """What a researcher gets. work: a copy of the accepted tree without `.git`; submission: where its JSON
+    file goes, `{"strategy": "..."}`.
+    """
+
+    one: Try
+    work: Path
+    prompt: Path
+    submission: Path
+
+
+def top_of(goal: Goal) -> str:
+    """The experiment's folder relative to the repository's top; "" for the top itself."""
+    return str(goal.body["top"])
+
+
+def view_paths(goal: Goal) -> tuple[str, ...]:
+    """The two generated files as paths of the tree."""
+    return rooted(top_of(goal), VIEW_NAMES)
+
+
+def render_views(desk: Desk, goal: Goal) -> None:
+    """Write experiences.md and the protocol into the worktree, from the ledger."""
+    folder = desk.worktree(goal).path / top_of(goal)
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {
+        "experiences.md": experiences.render(views.experiences_of(goal)),
+        "autoresearch-protocol.md": protocol.render(views.protocol_of(goal), desk.options.locale),
+    }
+    for name, text in texts.items():
+        path = folder / name
+        if not path.exists() or path.read_text(encoding="utf-8", errors="replace") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def take_notes(desk: Desk, goal: Goal) -> None:
+    """What a person wrote into the Note cell of the newest round's row becomes a note of it."""
+    path = desk.worktree(goal).path / top_of(goal) / "experiences.md"
+    if not path.is_file() or goal.last is None:
+        return
+    try:
+        row = experiences.parse(path.read_text(encoding="utf-8", errors="replace")).row(goal.last.round)
+    except BadInput as error:
+        desk.voice.warn(f"experiences.md was rendered again: {error.message}")
+        return
+    known = experiences.one_line("; ".join(goal.last.notes))
+    if row is not None and row.note.strip() and row.note != known:
+        added = row.note.removeprefix(known).removeprefix("; ").strip()
+        desk.note(goal.last, commands.plain(added, STRATEGY_CAP))
+
+
+# --- start ----------------------------------------------------------------------------------------
+
+
+def start(desk: Desk, goal: Goal, number: int, driver: str) -> Dispatch:
+    """Make the task list, then the working copy and the prompt, and dispatch."""
+    asked, best = views.protocol_of(goal), views.best_of(goal)
+    tries = sum(1 for one in goal.tries if one.round == number) + 1
+    one = Try(f"{goal.id}-r{number}" + (f".{tries}" if tries > 1 else ""), number, segment=goal.segment)
+    desk.step(
+        one,
+        "proposed",
+        tasks=tasks.created(asked, number, best.text),
+        base=goal.accepted,
+        best=best.text,
+        best_round=best.round,
+    )
+    work = desk.work_folder(one.id) / "work"
+    trees.lay(desk.repo, goal.accepted, work)
+    place = work / top_of(goal)
+    place.mkdir(parents=True, exist_ok=True)
+    rows = views.experiences_of(goal)
+    (place / "experiences.md").write_text(experiences.render(rows), encoding="utf-8")
+    folder = desk.run_folder(one.id)
+    folder.mkdir(parents=True, exist_ok=True)
+    inbox = desk.work_folder(one.id) / "inbox"
+    inbox.mkdir(parents=True, exist_ok=True)
+    text = tasks.prompt(asked, number, rows.rows, "experiences.md", desk.options.recent)
+    (folder / "prompt.md").write_text(text, encoding="utf-8")
+    shutil.copyfile(folder / "prompt.md", inbox / "prompt.md")
+    desk.step(one, "dispatched", driver=driver)
+    return Dispatch(one, place, inbox / "prompt.md", inbox / "submission.json")
+
+
+def dispatched(desk: Desk, goal: Goal, one: Try) -> Dispatch:
+    """The places of an attempt that was dispatched before."""
+    inbox = desk.work_folder(one.id) / "inbox"
+    return Dispatch(
+        one,
+        desk.work_folder(one.id) / "work" / top_of(goal),
+        inbox / "prompt.md",
+        inbox / "submission.json",
+    )
+
+
+def research(desk: Desk, goal: Goal, given: Dispatch, command: str) -> Failed | None:
+    """Run the researcher's command once, in a fresh process, to its end or its deadline."""
+    limit = 2 * views.protocol_of(goal).time_limit_s
+    own = desk.work_folder(given.one.id)
+    places = {"prompt": given.prompt, "submission": given.submission, "work": given.work}
+    temporary = own / "researcher-tmp"
+    temporary.mkdir(parents=True, exist_ok=True)
+    extra = {ENVIRONMENT[name]: str(path) for name, path in places.items()}
+    env = commands.researcher_environment(
+        {**extra, "AR_ROUND": str(given.one.round), "TMPDIR": str(temporary)}
+    )
+    before = repository_state(desk.repo)
+    seen = len(desk.ledger.events())
+    desk.voice.progress(f"round {given.one.round}: the researcher works (at most {limit:g} s)")
+    ran = commands.run(
+        desk.wrap(
+            commands.fill(command, **places), own / "work", own / "inbox", temporary, *desk.options.writable
+        ),
+        cwd=given.work,
+        env=env,
+        limit_s=limit,
+        folder=desk.run_folder(given.one.id),
+        name="researcher",
+    )
+    desk.measured(given.one, "researcher", seconds=ran.seconds, returncode=ran.returncode, left=ran.left)
+    after = repository_state(desk.repo)
+    moved = [name for name in before if before[name] != after[name]]
+    if moved and desk.options.isolation != "landlock":
+        return Failed(
+            "tampered",
+            f"the repository's {', '.join(moved)} changed while the researcher ran: it may not write there",
+        )
+    strangers = [event for event in desk.ledger.events()[seen:] if event["type"] not in ("note", "goal")]
+    if any(event["body"].get("role") != "researcher" for event in strangers):
+        return Failed(
+            "tampered", "the ledger got events while the researcher ran that no command of ours wrote"
+        )
+    if ran.returncode is None:
+        return Failed(
+            "timeout", f"timeout after {limit:g}s — likely cause: the researcher did not end by its deadline"
+        )
+    ready = any(line.strip() == tasks.READY for line in ran.output.splitlines())
+    if ran.returncode != 0 and not ready:
+        words = commands.plain((ran.complaint.splitlines() or ["no output"])[-1], 300)
+        return Failed("crashed", f"crash: {words}. Likely cause: the researcher's command failed")
+    return None

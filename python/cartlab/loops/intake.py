@@ -1,0 +1,144 @@
+"""Taking in what a researcher hands over: read file by file, judged by the protocol's rules, recorded.
+
+Everything that was handed in becomes a commit below refs/ar/attempts, whether it complies or not.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from cartlab.errors import BadInput
+from cartlab.loops import commands, compliance, experiences, manifest, trees, views
+from cartlab.loops.compliance import Finding, Rules
+from cartlab.loops.desk import Desk
+from cartlab.loops.dispatch import STRATEGY_CAP, Dispatch, top_of, view_paths
+from cartlab.loops.goals import Goal
+from cartlab.loops.protocol import Protocol
+from cartlab.loops.protocol import files as protocol_files
+from cartlab.loops.running import rooted
+
+PROFILES = ("profiles/round-{n}-before.md", "profiles/round-{n}-analysis.md")
+
+
+def take_in(desk: Desk, goal: Goal, given: Dispatch, strategy: str | None = None) -> Finding:
+    """Read the working copy, record what it holds under refs/ar/attempts, and say whether it complies.
+
+    strategy: as typed; None: from the submission file, else from the researcher's row in experiences.md.
+    """
+    protocol, one = views.protocol_of(goal), given.one
+    work = desk.work_folder(one.id) / "work"
+    told, flags = _told(goal, given, one.round)
+    base = trees.manifest_of(desk.repo, goal.accepted)
+    found = manifest.scan(work)
+    views_here = view_paths(goal)
+    finding = judge(desk, goal, protocol, base, found, work)
+    kept = {path: entry for path, entry in found.items() if path not in (*finding.dropped, *views_here)}
+    kept.update({path: base[path] for path in views_here if path in base})
+    whole = {
+        path: entry
+        for path, entry in kept.items()
+        if entry.mode != manifest.OTHER and ".git" not in path.lower().split("/")
+    }
+    tree = trees.write(desk.repo, work, _present(whole, work, base), goal.accepted)
+    commit = trees.commit(desk.repo, tree, [goal.accepted], f"attempt {one.id}")
+    trees.keep_ref(desk.repo, f"{trees.REFS}attempts/{one.id}", commit)
+    folder = desk.run_folder(one.id)
+    (folder / "patch.diff").write_text(trees.patch(desk.repo, goal.accepted, commit), encoding="utf-8")
+    _keep_profiles(given, folder, one.round)
+    text = commands.plain(strategy or told, STRATEGY_CAP).strip() or "no strategy was stated"
+    desk.step(
+        one,
+        "submitted",
+        strategy=text,
+        commit=commit,
+        tree=tree,
+        changes=[[c.what, c.path] for c in finding.changes][:200],
+        dropped=list(finding.dropped)[:50],
+        flags=[*finding.flags, *flags],
+    )
+    return finding
+
+
+def judge(
+    desk: Desk,
+    goal: Goal,
+    protocol: Protocol,
+    base: manifest.Manifest,
+    found: manifest.Manifest,
+    work: Path,
+) -> Finding:
+    """The working copy held against the protocol's rules."""
+    top = top_of(goal)
+    rules = Rules(
+        fixed=rooted(top, protocol.fixed),
+        variable=rooted(top, protocol.variable),
+        strict=protocol.strict_variable,
+        views=view_paths(goal),
+    )
+    changed = manifest.changes(base, found)
+    new = [c.path for c in changed if c.what == "added"]
+    plain_files = [c.path for c in changed if c.what != "removed" and found[c.path].mode in _FILES]
+    escaping = [
+        c.path
+        for c in changed
+        if c.what != "removed" and found[c.path].mode == manifest.LINK and manifest.escapes(work, c.path)
+    ]
+    sizes = {path: (work / path).lstat().st_size for path in plain_files}
+    texts = {
+        path: (work / path).read_text(encoding="utf-8", errors="replace")
+        for path in new
+        if path in sizes and path.endswith(".py") and sizes[path] <= rules.size_cap
+    }
+    hidden = trees.ignored(desk.worktree(goal).path, new)
+    # A checkpoint is what training makes; one that is handed in is not part of a submission.
+    checkpoints = rooted(top, protocol_files(protocol.checkpoint))
+    hidden |= {path for path in new if manifest.named(path, checkpoints)}
+    return compliance.judge(base, found, rules, ignored=hidden, sizes=sizes, escaping=escaping, texts=texts)
+
+
+_FILES = (manifest.FILE, manifest.EXECUTABLE)
+
+
+def _present(
+    kept: dict[str, manifest.Entry], work: Path, base: manifest.Manifest
+) -> dict[str, manifest.Entry]:
+    """A file of a size over the cap is named, not stored: nothing that large belongs into a repository."""
+    return {
+        path: entry
+        for path, entry in kept.items()
+        if base.get(path) == entry or (work / path).lstat().st_size <= compliance.SIZE_CAP
+    }
+
+
+def _told(goal: Goal, given: Dispatch, number: int) -> tuple[str, list[str]]:
+    """The strategy that the researcher states, and what it did to experiences.md besides."""
+    flags = []
+    strategy = ""
+    if given.submission.is_file():
+        try:
+            body = json.loads(given.submission.read_text(encoding="utf-8", errors="replace")[:65536])
+            strategy = str(body.get("strategy") or "") if isinstance(body, dict) else ""
+        except ValueError:
+            flags.append("submission: not JSON")
+    path = given.work / "experiences.md"
+    try:
+        handed = experiences.parse(path.read_text(encoding="utf-8", errors="replace"))
+    except (OSError, BadInput):
+        return strategy, [*flags, "experiences: the file was broken or removed; it was rendered again"]
+    own = handed.row(number)
+    ours = views.experiences_of(goal)
+    others = tuple(row for row in handed.rows if row.round != number)
+    mine = tuple(row for row in ours.rows if row.round != number)
+    filled = own is not None and any((own.compliance, own.result, own.verdict, own.insight, own.note))
+    normal = tuple(experiences.Row(row.round, *map(experiences.one_line, row.cells()[1:])) for row in mine)
+    if others != normal or filled or (handed.best, handed.status) != (ours.best, ours.status):
+        flags.append("experiences: more than its own Strategy cell was changed; that was undone")
+    return strategy or (own.strategy if own else ""), flags
+
+
+def _keep_profiles(given: Dispatch, folder: Path, number: int) -> None:
+    for name in PROFILES:
+        path = given.work / name.format(n=number)
+        if path.is_file() and not path.is_symlink():
+            (folder / path.name).write_bytes(path.read_bytes()[: compliance.SIZE_CAP])

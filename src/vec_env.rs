@@ -4,7 +4,8 @@
 //! config   options, checked           actions   numbers -> buttons        observe   picture -> observation
 //! lane     one console's episodes     batch     all lanes on threads      kept      a lane as it was
 //! rng      a lane's random numbers    starts    where episodes begin      snapshot  a kept lane as bytes
-//! infos    what steps tell            threads   how many, and their pool    log       what was pressed in a lane
+//! infos    what steps tell            threads   how many                      crew      the threads themselves
+//! deal     who runs which lane     log       what was pressed in a lane
 //! ```
 //!
 //! A lane depends on its seed, its start state and its actions alone: never on other lanes, their number, or threads.
@@ -13,6 +14,8 @@
 mod actions;
 mod batch;
 mod config;
+mod crew;
+mod deal;
 mod infos;
 mod kept;
 mod lane;
@@ -24,8 +27,9 @@ mod starts;
 mod threads;
 
 pub use actions::ActionSpace;
-pub use batch::{Batch, BatchError, Buffers, MakeError, Profile};
+pub use batch::{Batch, BatchError, MakeError, Profile};
 pub use config::{Autoreset, Config, ConfigError, Observed};
+pub use deal::Buffers;
 pub use infos::Infos;
 pub use kept::Kept;
 pub use lane::{Outcome, Tally, Work};

@@ -446,6 +446,9 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
     def profile(self, lane_clocks: bool | None = None) -> dict[str, float]:
         """What was done since the environment was made, and how long it took.
 
+        `memory_per_lane` is in bytes, of the lane that has the most: all that it has to itself but its
+        observations.
+
         `lane_clocks` True or False starts or stops the clocks inside lanes, whose times are sums over
         threads. Keys that begin with `jit_` tell of the translator (all 0 without it): generations made, 6502
         instructions, bytes and seconds of the newest, and instructions that lanes interpreted.

@@ -343,6 +343,7 @@ impl Batch {
             ("lines_drawn_at_once", profile.work.lines_drawn_at_once),
             ("episodes", profile.work.episodes),
             ("resets", profile.work.resets),
+            ("memory_per_lane", profile.lane_bytes as u64),
         ] {
             out.set_item(name, count)?;
         }

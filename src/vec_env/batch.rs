@@ -1,12 +1,14 @@
 //! All lanes of an environment, run on threads into disjoint slots of the caller's buffers.
 //!
-//! Every call checks everything before the first lane moves. Then the threads (the caller's is one of them) take lanes
-//! from one queue, and each lane writes its own slot. Between calls the threads are parked.
+//! Every call checks everything before the first lane moves. Then the threads (`crew`; the caller's is one of them) are
+//! dealt lanes (`deal`), and each lane writes its own slot. A step takes no lock and allocates nothing.
 //!
 //! To add an info key: (1) a row in `infos::BUILT_IN`, (2) its arm in `Infos::integer` or `::real`.
 
 use super::actions::Pads;
 use super::config::{Autoreset, Config, ConfigError};
+use super::crew::Crew;
+use super::deal::{self, Buffers, Deal, Dealt, Ending, Share, Slot};
 use super::infos::Infos;
 use super::kept::Kept;
 use super::lane::{Lane, Outcome, Phase, Rules, Tally, Work};
@@ -19,17 +21,9 @@ use super::{Machine, MachineState, Translated};
 use crate::emulator::cart::Cartridge;
 use crate::emulator::engine::{Engine, EngineError};
 use crate::emulator::game::{Game, ScriptError};
-use rayon::ThreadPool;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-
-/// The observations of all lanes, one after the other; empty where there is none of the kind.
-#[derive(Default)]
-pub struct Buffers<'a> {
-    pub image: &'a mut [u8],
-    pub ram: &'a mut [u8],
-}
 
 /// Why a batch cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +71,8 @@ pub struct Profile {
     pub calls: u64,
     /// `None` where nothing is translated.
     pub translated: Option<Translated>,
+    /// Bytes of memory of the lane that has the most, its observations aside; neither the cartridge nor translated code.
+    pub lane_bytes: usize,
 }
 
 pub struct Batch {
@@ -86,7 +82,9 @@ pub struct Batch {
     pads: Vec<Pads>,
     /// One for each thread.
     scratch: Vec<Scratch>,
-    pool: Option<ThreadPool>,
+    crew: Crew,
+    /// One for each thread.
+    shares: Vec<Share>,
     process: u32,
     /// Takes states of unknown origin first, so that no lane gets a bad one.
     trial: Machine,
@@ -96,51 +94,6 @@ pub struct Batch {
     endings: Vec<Ending>,
     stepping: Duration,
     calls: u64,
-}
-
-/// The end of a lane's episode that was reset in the same step.
-#[derive(Default)]
-struct Ending {
-    present: bool,
-    image: Vec<u8>,
-    ram: Vec<u8>,
-    tally: Tally,
-}
-
-/// One lane's part of the buffers.
-struct Slot<'a> {
-    image: &'a mut [u8],
-    ram: &'a mut [u8],
-}
-
-impl Slot<'_> {
-    fn fill(&mut self, lane: &Lane, rules: &Rules) {
-        if !self.image.is_empty() {
-            lane.write_image(rules, self.image);
-        }
-        if !self.ram.is_empty() {
-            lane.write_ram(self.ram);
-        }
-    }
-}
-
-/// Hands out the slots in lane order.
-struct Slots<'a> {
-    buffers: Buffers<'a>,
-    image_bytes: usize,
-    ram_bytes: usize,
-}
-
-impl<'a> Iterator for Slots<'a> {
-    type Item = Slot<'a>;
-
-    fn next(&mut self) -> Option<Slot<'a>> {
-        let Buffers { image, ram } = std::mem::take(&mut self.buffers);
-        let (slot_image, image) = image.split_at_mut(self.image_bytes);
-        let (slot_ram, ram) = ram.split_at_mut(self.ram_bytes);
-        self.buffers = Buffers { image, ram };
-        Some(Slot { image: slot_image, ram: slot_ram })
-    }
 }
 
 impl Batch {
@@ -177,13 +130,15 @@ impl Batch {
         let limits = &rules.config.max_episode_steps;
         let lane = |(i, machine): (usize, Machine)| Lane::new(machine, &rules, i % starts, limits[i]);
         let lanes: Vec<_> = machines.into_iter().enumerate().map(lane).collect();
-        let endings = if rules.config.autoreset == Autoreset::SameStep { lanes.len() } else { 0 };
+        let count = lanes.len();
+        let endings = if rules.config.autoreset == Autoreset::SameStep { count } else { 0 };
         Ok(Self {
             infos,
-            pads: vec![Pads::default(); lanes.len()],
+            pads: vec![Pads::default(); count],
             lanes,
             scratch: (0..threads).map(|_| Scratch::default()).collect(),
-            pool: threads::pool(threads)?,
+            crew: threads::crew(threads)?,
+            shares: deal::shares(count, threads),
             process: std::process::id(),
             blank: trial.saved(),
             trial,
@@ -282,7 +237,7 @@ impl Batch {
         if let Some(lane) = (0..count).find(|&lane| !chosen(lane) && self.lanes[lane].phase == Phase::New) {
             return Err(BatchError::NotReset { lane });
         }
-        self.run(buffers, interrupted, |index, lane, mut slot, _, rules, scratch| {
+        self.run(buffers, interrupted, |Dealt { index, lane, mut slot, .. }, rules, scratch| {
             if chosen(index) {
                 if let Some(starts) = starts {
                     lane.set_start(starts[index]);
@@ -327,7 +282,7 @@ impl Batch {
             }
         }
         let pads = std::mem::take(&mut self.pads);
-        let ran = self.run(buffers, interrupted, |index, lane, mut slot, ending, rules, scratch| {
+        let ran = self.run(buffers, interrupted, |Dealt { index, lane, mut slot, ending }, rules, scratch| {
             if !chosen(index) {
                 if let Some(ending) = ending {
                     ending.present = false;
@@ -365,7 +320,7 @@ impl Batch {
     /// When a buffer has the wrong length.
     pub fn observe(&mut self, buffers: Buffers) -> Result<(), BatchError> {
         self.check_buffers(&buffers)?;
-        self.run(buffers, &mut || false, |_, lane, mut slot, _, rules, _| slot.fill(lane, rules))
+        self.run(buffers, &mut || false, |Dealt { lane, mut slot, .. }, rules, _| slot.fill(lane, rules))
     }
 
     fn check_buffers(&self, buffers: &Buffers) -> Result<(), BatchError> {
@@ -382,24 +337,21 @@ impl Batch {
         &mut self,
         buffers: Buffers,
         interrupted: &mut dyn FnMut() -> bool,
-        job: impl Fn(usize, &mut Lane, Slot, Option<&mut Ending>, &Rules, &mut Scratch) + Sync,
+        job: impl Fn(Dealt, &Rules, &mut Scratch) + Sync,
     ) -> Result<(), BatchError> {
-        let slots = Slots { buffers, image_bytes: self.image_bytes(), ram_bytes: self.rules.ram_bytes };
-        let endings = self.endings.iter_mut().map(Some).chain(std::iter::repeat_with(|| None));
-        let queue = Mutex::new(self.lanes.iter_mut().zip(slots).zip(endings).enumerate());
+        let bytes = (self.image_bytes(), self.rules.ram_bytes);
+        let deal = Deal::new(&mut self.shares, &mut self.lanes, buffers, bytes, &mut self.endings);
         let rules = &self.rules;
         let stop = AtomicBool::new(false);
-        let work = |scratch: &mut Scratch, stops: &mut dyn FnMut() -> bool| {
+        let work = |thread: usize, scratch: &mut Scratch, stops: &mut dyn FnMut() -> bool| {
             while !stop.load(Ordering::Relaxed) {
-                let next = queue.lock().expect("taking a lane cannot panic").next();
-                let Some((index, ((lane, slot), ending))) = next else { break };
-                job(index, lane, slot, ending, rules, scratch);
+                let Some(dealt) = deal.next(thread) else { break };
+                job(dealt, rules, scratch);
                 if stops() {
                     stop.store(true, Ordering::Relaxed);
                 }
             }
         };
-        let (own, others) = self.scratch.split_first_mut().expect("there is at least one thread");
         let mut asked = Instant::now();
         let mut stops = || {
             asked.elapsed() >= BETWEEN_QUESTIONS && {
@@ -407,15 +359,11 @@ impl Batch {
                 interrupted()
             }
         };
-        match &self.pool {
-            None => work(own, &mut stops),
-            Some(pool) => pool.in_place_scope(|scope| {
-                for scratch in others {
-                    scope.spawn(|_| work(scratch, &mut || false));
-                }
-                work(own, &mut stops);
-            }),
-        }
+        self.crew.run(
+            &mut self.scratch,
+            |scratch| work(0, scratch, &mut stops),
+            |thread, scratch| work(thread, scratch, &mut || false),
+        );
         let mut faults = self.lanes.iter_mut().enumerate().filter(|_| self.rules.game.program.is_some());
         let fault = faults.find_map(|(lane, found)| Some((lane, found.fault.take()?)));
         let broken_off = match fault {
@@ -553,7 +501,8 @@ impl Batch {
             let interpreted = a.interpreted + b.interpreted;
             Translated { interpreted, ..if b.generation > a.generation { b } else { a } }
         });
-        Profile { work, stepping: self.stepping, calls: self.calls, translated }
+        let lane_bytes = self.lanes.iter().map(Lane::bytes).max().unwrap_or_default();
+        Profile { work, stepping: self.stepping, calls: self.calls, translated, lane_bytes }
     }
 }
 

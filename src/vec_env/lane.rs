@@ -354,6 +354,16 @@ impl Lane {
         }
     }
 
+    /// Bytes that the lane has to itself, its observations aside, and what scripts keep.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.engine.heap_bytes()
+            + self.checkpoint.heap_bytes()
+            + self.episode.heap_bytes()
+            + self.tally.values.capacity() * size_of::<i64>()
+            + self.replay.capacity() * size_of::<Pads>()
+    }
+
     /// Goes on with an episode of which a snapshot told `saved`, in the memory that was taken over.
     pub(super) fn resume(&mut self, rules: &Rules, saved: &[u8]) {
         self.log_from_here();

@@ -1,9 +1,7 @@
-//! How many threads run lanes, and the pool that holds them.
-//!
-//! A pool belongs to one environment; its threads sleep between calls, so that another process gets the processor.
+//! How many threads run lanes.
 
 use super::config::ConfigError;
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use super::crew::Crew;
 
 /// Variables that people already set to bound threads; the first one that is a number counts.
 const VARIABLES: [&str; 2] = ["RAYON_NUM_THREADS", "OMP_NUM_THREADS"];
@@ -21,13 +19,9 @@ fn number(text: &str) -> Option<usize> {
     text.split(',').next()?.trim().parse().ok().filter(|&n| n > 0)
 }
 
-/// The threads beside the caller's own; none for one thread.
-pub(super) fn pool(threads: usize) -> Result<Option<ThreadPool>, ConfigError> {
-    if threads <= 1 {
-        return Ok(None);
-    }
-    let builder = ThreadPoolBuilder::new().num_threads(threads - 1).thread_name(|i| format!("rollcart-{i}"));
-    builder.build().map(Some).map_err(|e| {
+/// The threads beside the caller's own.
+pub(super) fn crew(threads: usize) -> Result<Crew, ConfigError> {
+    Crew::new(threads - 1).map_err(|e| {
         ConfigError(format!(
             "num_threads: could not start {threads} threads ({e}); ask for fewer, or raise the limit on processes (ulimit -u)"
         ))

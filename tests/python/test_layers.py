@@ -26,8 +26,16 @@ ROOMS: dict[str, set[str]] = {
     "vec_env": {"nes", "cart", "engine", "reference", "fast", "game"},
     "py_api": {"nes", "cart", "engine", "reference", "fast", "game", "vec_env"},
 }
-# Where `unsafe` may stand: generated code's memory and calls, SIMD kernels, the Python boundary.
-UNSAFE_ROOMS = ("emulator/fast/jit", "emulator/fast/render/simd", "vec_env/observe/simd", "py_api")
+# Where `unsafe` may stand: generated code's memory and calls, SIMD kernels, what threads share of a call, the Python
+# boundary.
+UNSAFE_ROOMS = (
+    "emulator/fast/jit",
+    "emulator/fast/render/simd",
+    "vec_env/crew",
+    "vec_env/deal",
+    "vec_env/observe/simd",
+    "py_api",
+)
 
 # Layers of cartlab, lowest first; a module imports lower layers only. slice_server stands outside: it runs
 # by path, alone.

@@ -87,6 +87,13 @@ impl Episode {
         if self.scripts.is_some() { &self.live } else { &self.now }
     }
 
+    /// Bytes outside of this structure, those of scripts aside.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        (self.before.capacity() + self.now.capacity() + self.live.capacity()) * size_of::<i64>()
+            + self.written.capacity() * size_of::<(u16, u8)>()
+    }
+
     /// What scripts wrote after the last frame: addresses and bytes, to be put into memory before the next one.
     #[must_use]
     pub fn written(&self) -> &[(u16, u8)] {

@@ -74,8 +74,9 @@ ci: setup ## What CI runs: lint, the game's bytes, and exactly what `make test` 
 	@$(MAKE) --no-print-directory lint game-check
 	@$(MAKE) --no-print-directory test
 
-bench: setup ## Micro-benchmarks: step, observe, snapshot, `next` (pytest-benchmark)
+bench: setup ## Micro-benchmarks (pytest-benchmark), then rollcart's goals in numbers beside what is reached
 	$(PY) -m pytest tests/bench --benchmark-only --benchmark-columns=min,median,iqr,rounds
+	$(PY) -m rollcart.bench.goals
 
 soak: .venv/.stamp ## Translated code against the interpreter for hours: games, test ROMs, random programs
 	ROLLCART_SOAK_FRAMES=50000 cargo test --release --test lockstep -- --nocapture

@@ -5,7 +5,7 @@
 //! lane     one console's episodes     batch     all lanes on threads      kept      a lane as it was
 //! rng      a lane's random numbers    starts    where episodes begin      snapshot  a kept lane as bytes
 //! infos    what steps tell            threads   how many                      crew      the threads themselves
-//! deal     who runs which lane     log       what was pressed in a lane
+//! deal     who runs which lane        log       what was pressed in a lane    faults    what can be wrong
 //! ```
 //!
 //! A lane depends on its seed, its start state and its actions alone: never on other lanes, their number, or threads.
@@ -16,6 +16,7 @@ mod batch;
 mod config;
 mod crew;
 mod deal;
+mod faults;
 mod infos;
 mod kept;
 mod lane;
@@ -27,9 +28,10 @@ mod starts;
 mod threads;
 
 pub use actions::ActionSpace;
-pub use batch::{Batch, BatchError, MakeError, Profile};
+pub use batch::{Batch, Profile};
 pub use config::{Autoreset, Config, ConfigError, Observed};
 pub use deal::Buffers;
+pub use faults::{BatchError, MakeError};
 pub use infos::Infos;
 pub use kept::Kept;
 pub use lane::{Outcome, Tally, Work};

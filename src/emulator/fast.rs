@@ -17,6 +17,7 @@ mod jit;
 mod jit;
 mod pads;
 mod ppu;
+pub mod probe;
 mod render;
 mod run;
 mod saved;
@@ -31,6 +32,7 @@ use super::nes::{Buttons, ConsoleState, timing};
 use bus::{Bus, Interrupt};
 use cpu::Cpu;
 use jit::Jit;
+use probe::{Part, Probe, Silent};
 pub use render::{Avx2, Canvas, Scene, Strip};
 pub use saved::Saved;
 
@@ -87,9 +89,10 @@ impl Fast {
     }
 
     /// Runs a frame as `run_frame` does; `draw_noted` says that no line's pixels may be left for later.
-    fn run(&mut self, pads: [Buttons; 2], draw: bool, draw_noted: bool) {
+    fn run<P: Probe>(&mut self, pads: [Buttons; 2], draw: bool, draw_noted: bool) {
         self.bus.pads.hold(pads.map(|pad| pad.0));
-        self.bus.ppu.begin_frame(self.bus.cycles, draw);
+        self.bus.probed = P::ON;
+        P::span(Part::Ppu, || self.bus.ppu.begin_frame(self.bus.cycles, draw));
         if let Some(jit) = &mut self.jit {
             jit.begin_frame();
         }
@@ -99,22 +102,27 @@ impl Fast {
 
     fn end_frame(&mut self, draw_noted: bool) {
         self.bus.apu.catch_up(self.bus.cycles - 1);
-        self.bus.ppu.end_frame(self.bus.cycles);
-        self.bus.ppu.end_picture(draw_noted);
+        P::span(Part::Ppu, || self.bus.ppu.end_frame(self.bus.cycles));
+        P::span(Part::Draw, || self.bus.ppu.end_picture(draw_noted));
         self.frame_count += 1;
     }
 
     /// Runs a frame whose picture comes to be on `canvas`, which is made where there is none; `scene` shows it.
     /// `frame` stays as it is.
-    pub fn run_frame_on(&mut self, pads: [Buttons; 2], canvas: &mut Option<Box<Canvas>>) {
+    pub fn run_frame_on<P: Probe>(&mut self, pads: [Buttons; 2], canvas: &mut Option<Box<Canvas>>) {
         std::mem::swap(canvas, &mut self.bus.ppu.canvas);
-        self.run(pads, true, false);
+        self.run::<P>(pads, true, false);
         std::mem::swap(canvas, &mut self.bus.ppu.canvas);
+    }
+
+    /// Runs a frame of which nobody sees the picture.
+    pub fn run_frame_unseen<P: Probe>(&mut self, pads: [Buttons; 2]) {
+        self.run::<P>(pads, false, false);
     }
 
     /// The picture of the last frame, which `run_frame_on` has put on `canvas`. With another canvas, or after anything has
     /// changed since, what it shows means nothing.
-    pub fn scene<'a>(&'a self, canvas: &'a Canvas) -> Scene<'a> {
+    pub fn scene<'a, P: Probe>(&'a self, canvas: &'a Canvas) -> Scene<'a, P> {
         Scene::new(canvas, self.bus.ppu.memories())
     }
 
@@ -197,7 +205,7 @@ impl Engine for Fast {
 
     fn run_frame(&mut self, pads: [Buttons; 2], draw: Draw) {
         let draw = draw == Draw::Picture;
-        self.run(pads, draw, draw);
+        self.run::<Silent>(pads, draw, draw);
     }
 
     fn frame(&self) -> &Frame {

@@ -347,11 +347,9 @@ impl Batch {
         ] {
             out.set_item(name, count)?;
         }
-        for (name, time) in [
-            ("seconds_in_step", profile.stepping),
-            ("lane_seconds_emulating", profile.work.emulating),
-            ("lane_seconds_observing", profile.work.observing),
-        ] {
+        out.set_item("seconds_in_step", profile.stepping.as_secs_f64())?;
+        let parts = ["lane_seconds_cpu", "lane_seconds_ppu", "lane_seconds_drawing", "lane_seconds_observing"];
+        for (name, time) in parts.iter().zip(profile.work.spent.0) {
             out.set_item(name, time.as_secs_f64())?;
         }
         let translated = profile.translated.unwrap_or_default();

@@ -9,55 +9,23 @@ use super::actions::Pads;
 use super::config::{Autoreset, Config, ConfigError};
 use super::crew::Crew;
 use super::deal::{self, Buffers, Deal, Dealt, Ending, Share, Slot};
+use super::faults::{BatchError, MakeError, length};
 use super::infos::Infos;
 use super::kept::Kept;
 use super::lane::{Lane, Outcome, Phase, Rules, Tally, Work};
 use super::log::{Inputs, Log};
 use super::observe::{Observer, Scratch, WINDOW_HEIGHT, WINDOW_WIDTH};
-use super::snapshot::{self, SnapshotError};
+use super::snapshot;
 use super::starts::{Start, StartError};
 use super::threads;
 use super::{Machine, MachineState, Translated};
 use crate::emulator::cart::Cartridge;
-use crate::emulator::engine::{Engine, EngineError};
-use crate::emulator::game::{Game, ScriptError};
+use crate::emulator::engine::Engine;
+use crate::emulator::fast::probe::{self, Clocked, Part, Probe, Silent};
+use crate::emulator::game::Game;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-
-/// Why a batch cannot be made.
-#[derive(Debug, thiserror::Error)]
-pub enum MakeError {
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    #[error(transparent)]
-    Start(#[from] StartError),
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-}
-
-/// What is wrong with a call; no lane has moved.
-#[derive(Debug, thiserror::Error)]
-pub enum BatchError {
-    #[error("action {number} of lane {lane} is out of range, expected 0 to {most}")]
-    Action { lane: usize, number: i64, most: usize },
-    #[error("expected {expected} {what}, found {found}")]
-    Length { what: &'static str, expected: usize, found: usize },
-    #[error("lane {lane} was never reset; call reset() before this")]
-    NotReset { lane: usize },
-    #[error("lane {lane}'s episode has ended; reset it with reset(options={{\"reset_mask\": mask}})")]
-    Ended { lane: usize },
-    #[error("there is no lane {lane}, expected 0 to {most}")]
-    NoLane { lane: usize, most: usize },
-    #[error("this environment was made in another process (its threads are not here); make one in this process")]
-    OtherProcess,
-    #[error("interrupted: some lanes have moved and some have not; reset all of them")]
-    Interrupted,
-    #[error("lane {lane}: {reason}; some lanes have moved and some have not; reset all of them")]
-    Script { lane: usize, reason: ScriptError },
-    #[error("snapshot for lane {lane}: {reason}")]
-    Snapshot { lane: usize, reason: SnapshotError },
-}
 
 /// Between two questions whether the call is to be broken off.
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
@@ -123,7 +91,7 @@ impl Batch {
             observer: Observer::new(config.image, config.engine),
             game,
             starts,
-            timed: false,
+            look: None,
             config,
         };
         let starts = rules.starts.len();
@@ -245,7 +213,7 @@ impl Batch {
                 if let Some(seed) = seeds[index] {
                     lane.seed(seed);
                 }
-                lane.reset(rules, scratch);
+                lane.reset::<Silent>(rules, scratch);
             }
             slot.fill(lane, rules);
         })
@@ -282,31 +250,16 @@ impl Batch {
             }
         }
         let pads = std::mem::take(&mut self.pads);
-        let ran = self.run(buffers, interrupted, |Dealt { index, lane, mut slot, ending }, rules, scratch| {
-            if !chosen(index) {
-                if let Some(ending) = ending {
-                    ending.present = false;
+        let ran = self.run(buffers, interrupted, |mut dealt, rules, scratch| {
+            let index = dealt.index;
+            if chosen(index) {
+                match rules.look {
+                    None => play::<Silent>(dealt, pads[index], rules, scratch),
+                    Some(_) => play::<Clocked>(dealt, pads[index], rules, scratch),
                 }
-                return;
+            } else if let Some(ending) = &mut dealt.ending {
+                ending.present = false;
             }
-            if lane.phase == Phase::Ended {
-                lane.reset(rules, scratch);
-            } else {
-                lane.step(rules, pads[index], scratch);
-            }
-            if let Some(ending) = ending {
-                ending.present = lane.phase == Phase::Ended;
-                if ending.present {
-                    ending.image.resize(slot.image.len(), 0);
-                    ending.ram.resize(slot.ram.len(), 0);
-                    Slot { image: &mut ending.image, ram: &mut ending.ram }.fill(lane, rules);
-                    ending.tally.clone_from(&lane.tally);
-                    let outcome = lane.outcome;
-                    lane.reset(rules, scratch);
-                    lane.outcome = outcome;
-                }
-            }
-            slot.fill(lane, rules);
         });
         self.pads = pads;
         self.stepping += clock.elapsed();
@@ -482,7 +435,7 @@ impl Batch {
 
     /// Starts or stops the clocks inside lanes; without them only whole steps are timed.
     pub fn time_lanes(&mut self, on: bool) {
-        self.rules.timed = on;
+        self.rules.look = on.then(probe::cost_of_a_look);
     }
 
     /// Waits until the code that was reached so far is translated, so that no translation runs inside a measurement.
@@ -506,11 +459,33 @@ impl Batch {
     }
 }
 
+/// One lane's part of a step.
+fn play<P: Probe>(dealt: Dealt, pads: Pads, rules: &Rules, scratch: &mut Scratch) {
+    let Dealt { lane, mut slot, ending, .. } = dealt;
+    if lane.phase == Phase::Ended {
+        lane.reset::<P>(rules, scratch);
+    } else {
+        lane.step::<P>(rules, pads, scratch);
+    }
+    if let Some(ending) = ending {
+        ending.present = lane.phase == Phase::Ended;
+        if ending.present {
+            ending.image.resize(slot.image.len(), 0);
+            ending.ram.resize(slot.ram.len(), 0);
+            Slot { image: &mut ending.image, ram: &mut ending.ram }.fill(lane, rules);
+            ending.tally.clone_from(&lane.tally);
+            let outcome = lane.outcome;
+            lane.reset::<P>(rules, scratch);
+            lane.outcome = outcome;
+        }
+    }
+    P::span(Part::Observe, || slot.fill(lane, rules));
+    if let Some(look) = rules.look {
+        lane.work.spent = lane.work.spent + probe::take(look);
+    }
+}
+
 /// The image options, so that kept lanes of other ones are told apart.
 fn image_words(config: &Config) -> String {
     if config.observed.image { format!("{:?}", config.image) } else { "none".into() }
-}
-
-fn length(what: &'static str, found: usize, expected: usize) -> Result<(), BatchError> {
-    if found == expected { Ok(()) } else { Err(BatchError::Length { what, expected, found }) }
 }

@@ -14,10 +14,11 @@ use super::observe::{Observer, Scratch, Stack, rgb_window};
 use super::rng::LaneRng;
 use super::starts::Start;
 use super::{Machine, MachineState};
-use crate::emulator::engine::{Draw, Engine, ResetKind};
+use crate::emulator::engine::{Engine, ResetKind};
+use crate::emulator::fast::probe::{Part, Probe, Silent, Spent};
 use crate::emulator::game::{Episode, Game, Memory, PLAYERS, ScriptError, Verdict};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What all lanes of a batch share.
 #[derive(Debug)]
@@ -32,7 +33,8 @@ pub(super) struct Rules {
     pub image_words: Arc<str>,
     /// Bytes of a RAM observation.
     pub ram_bytes: usize,
-    pub timed: bool,
+    /// What a look at the clock costs, while clocks run in lanes.
+    pub look: Option<Duration>,
 }
 
 /// Where a lane stands.
@@ -85,8 +87,8 @@ pub struct Work {
     pub redrawn: u64,
     /// Lines of observed frames that had to be drawn while the frame ran.
     pub lines_drawn_at_once: u64,
-    pub emulating: Duration,
-    pub observing: Duration,
+    /// Where the time went, as far as clocks ran.
+    pub spent: Spent,
 }
 
 impl std::iter::Sum for Work {
@@ -98,8 +100,7 @@ impl std::iter::Sum for Work {
             resets: a.resets + b.resets,
             redrawn: a.redrawn + b.redrawn,
             lines_drawn_at_once: a.lines_drawn_at_once + b.lines_drawn_at_once,
-            emulating: a.emulating + b.emulating,
-            observing: a.observing + b.observing,
+            spent: a.spent + b.spent,
         })
     }
 }
@@ -166,7 +167,7 @@ impl Lane {
     }
 
     /// Begins an episode. The outcome is that of no step: no reward, no end.
-    pub(super) fn reset(&mut self, rules: &Rules, scratch: &mut Scratch) {
+    pub(super) fn reset<P: Probe>(&mut self, rules: &Rules, scratch: &mut Scratch) {
         if let Some(log) = &mut self.log {
             log.end_episode();
         }
@@ -175,8 +176,8 @@ impl Lane {
             most => self.rng.up_to(most),
         };
         // An episode that ends while nobody plays begins without the wait.
-        if !self.begin(rules, scratch, noops) {
-            self.begin(rules, scratch, 0);
+        if !self.begin::<P>(rules, scratch, noops) {
+            self.begin::<P>(rules, scratch, 0);
         }
         if let Some(stack) = &mut self.stack {
             stack.repeat_newest();
@@ -191,7 +192,7 @@ impl Lane {
     }
 
     /// Runs the first frame and `noops` more; false when the game ended among these.
-    fn begin(&mut self, rules: &Rules, scratch: &mut Scratch, noops: u32) -> bool {
+    fn begin<P: Probe>(&mut self, rules: &Rules, scratch: &mut Scratch, noops: u32) -> bool {
         match &rules.starts[self.start].state {
             Some(state) => self.engine.import(state).expect("the batch has tried every start"),
             None => self.engine.reset(ResetKind::Hard),
@@ -202,8 +203,12 @@ impl Lane {
         for frame in 0..=noops {
             if frame == 0 || frame + 1 == noops {
                 self.mark();
+            } else if frame + 1 < noops {
+                // Another mark follows: these frames are never run again.
+                self.replay.clear();
+                self.pokes.clear();
             }
-            self.frame(rules, scratch, self.held, noops - frame);
+            self.frame::<P>(rules, scratch, self.held, noops - frame);
             if frame == 0 {
                 let begun = self.episode.begin(&rules.game, memory_of(&self.engine));
                 self.heed(begun.map(|()| Verdict::default()));
@@ -212,19 +217,19 @@ impl Lane {
             }
         }
         self.tally_values(rules);
-        self.observe(rules, scratch);
+        self.observe::<P>(rules, scratch);
         !ended
     }
 
     /// Plays one action.
-    pub(super) fn step(&mut self, rules: &Rules, action: Pads, scratch: &mut Scratch) {
+    pub(super) fn step<P: Probe>(&mut self, rules: &Rules, action: Pads, scratch: &mut Scratch) {
         let skip = rules.config.frame_skip;
         let (mut rewards, mut done) = ([0.0; PLAYERS], false);
         self.mark();
         for left in (0..skip).rev() {
             let sticks = rules.config.sticky_action_prob > 0.0 && self.rng.chance(rules.config.sticky_action_prob);
             let pads = if sticks { self.held } else { action };
-            self.frame(rules, scratch, pads, left);
+            self.frame::<P>(rules, scratch, pads, left);
             let verdict = self.judge(rules);
             for (sum, reward) in rewards.iter_mut().zip(verdict.rewards) {
                 *sum += f64::from(reward);
@@ -232,12 +237,12 @@ impl Lane {
             done = verdict.done;
             if done {
                 if left > 0 {
-                    self.redraw(rules, scratch);
+                    self.redraw::<P>(rules, scratch);
                 }
                 break;
             }
         }
-        self.observe(rules, scratch);
+        self.observe::<P>(rules, scratch);
         self.tally_values(rules);
         let reward = rewards[0];
         self.tally.player_rewards = rewards;
@@ -290,43 +295,39 @@ impl Lane {
     }
 
     /// Runs one frame of which `left` more follow at most.
-    fn frame(&mut self, rules: &Rules, scratch: &mut Scratch, pads: Pads, left: u32) {
-        let clock = rules.timed.then(Instant::now);
+    fn frame<P: Probe>(&mut self, rules: &Rules, scratch: &mut Scratch, pads: Pads, left: u32) {
         let seen = rules.config.observed.image && left <= u32::from(rules.config.image.maxpool);
-        self.run_frame(pads, seen, scratch);
+        self.run_frame::<P>(pads, seen, scratch);
         self.held = pads;
         self.replay.push(pads);
         if let Some(log) = &mut self.log {
             log.now.pads.push(pads);
         }
         self.work.frames += 1;
-        if let Some(clock) = clock {
-            self.work.emulating += clock.elapsed();
-        }
         if seen && left == 1 {
-            rules.observer.hold(&self.engine, scratch);
+            P::span(Part::Observe, || rules.observer.hold::<P>(&self.engine, scratch));
         }
     }
 
-    fn run_frame(&mut self, pads: Pads, seen: bool, scratch: &mut Scratch) {
+    fn run_frame<P: Probe>(&mut self, pads: Pads, seen: bool, scratch: &mut Scratch) {
         if seen {
-            self.engine.run_frame_on(pads, &mut scratch.canvas);
+            P::span(Part::Cpu, || self.engine.run_frame_on::<P>(pads, &mut scratch.canvas));
             let at_once = scratch.canvas.as_ref().map_or(0, |canvas| canvas.lines_drawn_at_once());
             self.work.lines_drawn_at_once += at_once as u64;
         } else {
-            self.engine.run_frame(pads, Draw::Skip);
+            P::span(Part::Cpu, || self.engine.run_frame_unseen::<P>(pads));
         }
     }
 
     /// Comes to the present state again, this time drawing.
-    fn redraw(&mut self, rules: &Rules, scratch: &mut Scratch) {
+    fn redraw<P: Probe>(&mut self, rules: &Rules, scratch: &mut Scratch) {
         self.engine.load(&self.checkpoint);
         for index in 0..self.replay.len() {
             let (pads, left) = (self.replay[index], self.replay.len() - 1 - index);
             let seen = left <= usize::from(rules.config.image.maxpool);
-            self.run_frame(pads, seen, scratch);
+            self.run_frame::<P>(pads, seen, scratch);
             if seen && left == 1 {
-                rules.observer.hold(&self.engine, scratch);
+                P::span(Part::Observe, || rules.observer.hold::<P>(&self.engine, scratch));
             }
             for &(_, address, byte) in self.pokes.iter().filter(|poke| poke.0 == index) {
                 self.engine.poke(address, byte).expect("it could be written before");
@@ -336,21 +337,17 @@ impl Lane {
     }
 
     /// Adds the last frame to the stack.
-    fn observe(&mut self, rules: &Rules, scratch: &mut Scratch) {
+    fn observe<P: Probe>(&mut self, rules: &Rules, scratch: &mut Scratch) {
         let Some(stack) = &mut self.stack else { return };
-        let clock = rules.timed.then(Instant::now);
         let pooled = rules.config.image.maxpool && self.replay.len() >= 2;
-        rules.observer.draw(&self.engine, pooled, scratch, stack.push());
-        if let Some(clock) = clock {
-            self.work.observing += clock.elapsed();
-        }
+        P::span(Part::Observe, || rules.observer.draw::<P>(&self.engine, pooled, scratch, stack.push()));
     }
 
     /// Writes the window of the last frame as RGB triples: the frame is run again, since the canvas is shared by lanes.
     pub(super) fn render(&mut self, rules: &Rules, scratch: &mut Scratch, out: &mut [u8]) {
-        self.redraw(rules, scratch);
+        self.redraw::<Silent>(rules, scratch);
         if let Some(canvas) = &scratch.canvas {
-            rgb_window(&self.engine.scene(canvas), out);
+            rgb_window(&self.engine.scene::<Silent>(canvas), out);
         }
     }
 

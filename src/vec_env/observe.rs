@@ -26,6 +26,7 @@ pub use window::{WINDOW_HEIGHT, WINDOW_WIDTH};
 
 use super::Machine;
 use crate::emulator::engine::EngineOptions;
+use crate::emulator::fast::probe::Probe;
 use crate::emulator::fast::{Avx2, Canvas, Strip};
 
 /// Where the channels of an image lie.
@@ -111,16 +112,16 @@ impl Observer {
     }
 
     /// Keeps the frame before the last one: `draw` takes the pixelwise maximum with it.
-    pub(super) fn hold(&self, machine: &Machine, scratch: &mut Scratch) {
+    pub(super) fn hold<P: Probe>(&self, machine: &Machine, scratch: &mut Scratch) {
         let Scratch { canvas, strip, held, .. } = scratch;
-        self.window.rgb_planes(&machine.scene(canvas.as_deref().expect(SEEN)), strip, held);
+        self.window.rgb_planes(&machine.scene::<P>(canvas.as_deref().expect(SEEN)), strip, held);
     }
 
     /// Draws one observation of the frame that the machine has run on the canvas, channel planes one after the other.
     /// `pooled` says that `hold` was called for the frame before this one.
-    pub(super) fn draw(&self, machine: &Machine, pooled: bool, scratch: &mut Scratch, out: &mut [u8]) {
+    pub(super) fn draw<P: Probe>(&self, machine: &Machine, pooled: bool, scratch: &mut Scratch, out: &mut [u8]) {
         let Scratch { canvas, strip, held, planes, sums } = scratch;
-        let scene = machine.scene(canvas.as_deref().expect(SEEN));
+        let scene = machine.scene::<P>(canvas.as_deref().expect(SEEN));
         if let Some(bins) = self.bins.as_ref().filter(|_| !pooled) {
             bins.draw(&self.window, &scene, strip, out);
             return;

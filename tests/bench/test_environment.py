@@ -57,6 +57,41 @@ def test_snapshot_and_restore_of_all_lanes(benchmark: Any, env: Any) -> None:
     benchmark(lambda: env.restore(env.snapshot()))
 
 
+def test_keep_and_recall_of_all_lanes(benchmark: Any, env: Any) -> None:
+    benchmark(lambda: env.restore(env.snapshot(portable=False)))
+
+
+def test_fork_of_one_lane_into_all(benchmark: Any, env: Any) -> None:
+    everyone = np.ones(env.num_envs, np.bool_)
+    benchmark(lambda: env.fork(0, everyone))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_step_of_64_lanes(benchmark: Any, threads: int) -> None:
+    env = rollcart.NesVectorEnv(num_envs=64, num_threads=threads, noop_reset_max=30)
+    env.reset(seed=0)
+    actions = iter(np.tile(actions_for(env), (10_000, 1)))
+    benchmark(lambda: env.step(next(actions)))
+    env.close()
+
+
+def test_step_of_1024_lanes(benchmark: Any) -> None:
+    env = rollcart.NesVectorEnv(num_envs=1024, num_threads=1, noop_reset_max=30)
+    env.reset(seed=0)
+    actions = iter(np.tile(actions_for(env), (1000, 1)))
+    benchmark.pedantic(lambda: env.step(next(actions)), rounds=10, warmup_rounds=2)
+    env.close()
+
+
+def test_construct_and_first_reset_of_16_lanes(benchmark: Any) -> None:
+    def begin() -> None:
+        env = rollcart.NesVectorEnv(num_envs=16)
+        env.reset(seed=0)
+        env.close()
+
+    benchmark(begin)
+
+
 def test_console_frame_with_its_picture(benchmark: Any) -> None:
     console = rollcart.Console(games.find(games.BUNDLED, None).rom)
     console.step(frames=120)

@@ -26,8 +26,8 @@ ROOMS: dict[str, set[str]] = {
     "vec_env": {"nes", "cart", "engine", "reference", "fast", "game"},
     "py_api": {"nes", "cart", "engine", "reference", "fast", "game", "vec_env"},
 }
-# Where `unsafe` may stand: generated code's memory and calls, SIMD kernels, what threads share of a call, the Python
-# boundary.
+# Where `unsafe` may stand: generated code's memory and calls, SIMD kernels, what threads share of a call, the
+# Python boundary.
 UNSAFE_ROOMS = (
     "emulator/fast/jit",
     "emulator/fast/render/simd",

@@ -8,16 +8,27 @@ is timed; nothing is recorded.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import random
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import rollcart
 from rollcart import _native, games
 from rollcart.bench import sps
 
 if TYPE_CHECKING:
     from rollcart.bench.retro_peer import Workload
+
+
+# Buttons of consoles: START, and what random play holds (A B, the directions and some pairs of them).
+START = 8
+PRESSED = (0, 1, 2, 16, 32, 64, 128, 129, 65, 130, 66)
+FRAMES_TO_START = 300
+FRAMES_BETWEEN_STATES = 240
 
 
 def parser() -> argparse.ArgumentParser:
@@ -27,6 +38,12 @@ def parser() -> argparse.ArgumentParser:
     )
     out.add_argument("--lanes", type=int, help="lanes (default: the workload's, 16)")
     out.add_argument("--threads", type=int, help="threads (default: the CPUs that this process may use)")
+    out.add_argument("--game", help="a Stable Retro game's name (default: the workload's, the bundled game)")
+    out.add_argument(
+        "--rom-path",
+        metavar="PATH",
+        help="another cartridge: lanes begin at four points that random play from power-on comes to",
+    )
     out.add_argument("--seconds", type=float, default=2.0, help="seconds a turn (default 2)")
     out.add_argument("--repeats", type=int, default=5, help="turns of each side (default 5)")
     out.add_argument("--seed", type=int, default=1, help="seed of lanes and policy (default 1)")
@@ -50,6 +67,24 @@ def main(argv: list[str], adapter: Any, params: dict[str, Any], sources: Path) -
         params["num_envs"] = args.lanes
     if args.threads:
         params["num_threads"] = args.threads
+    if args.game:
+        params.update(game=args.game, states=())
+    if args.rom_path and args.stable_retro_baseline:
+        print(
+            "--stable-retro-baseline needs a game's folder: use --game in place of --rom-path",
+            file=sys.stderr,
+        )
+        return 2
+    with contextlib.ExitStack() as until_the_end:
+        if args.rom_path:
+            folder = until_the_end.enter_context(tempfile.TemporaryDirectory(prefix="rollcart-states-"))
+            write_states(args.rom_path, Path(folder), args.seed)
+            params.update(rom_path=args.rom_path, states=(), state_dir=folder)
+        return run(args, adapter, params)
+
+
+def run(args: argparse.Namespace, adapter: Any, params: dict[str, Any]) -> int:
+    """Take the turns and print the report; the exit code."""
     sides = [rollcart_side(adapter, params, args.seed)]
     try:
         if args.stable_retro_baseline:
@@ -66,6 +101,20 @@ def main(argv: list[str], adapter: Any, params: dict[str, Any], sources: Path) -
     return 0
 
 
+def write_states(rom_path: str, folder: Path, seed: int) -> None:
+    """Four states of a game whose own are not known: START is tapped for five seconds, then random buttons
+    are held, a state every four seconds.
+    """
+    console = rollcart.Console(rom_path)
+    rng = random.Random(seed)
+    for frame in range(FRAMES_TO_START):
+        console.step(START if frame % 32 < 4 and frame > 60 else 0)
+    for number in range(4):
+        for _ in range(FRAMES_BETWEEN_STATES // 8):
+            console.step(rng.choice(PRESSED), frames=8)
+        (folder / f"{number}.state").write_bytes(console.save())
+
+
 def rollcart_side(adapter: Any, params: dict[str, Any], seed: int) -> sps.Side:
     """The working tree's environment, driven as cartlab's slice server drives it."""
     session = adapter.open({"params": params}, seed, None)
@@ -76,12 +125,13 @@ def rollcart_side(adapter: Any, params: dict[str, Any], seed: int) -> sps.Side:
 
     threads = params.get("num_threads") or "all usable"
     note = f"{params['num_envs']} lanes, {threads} threads"
-    return sps.Side("rollcart", session.lanes, prepare, session.run, session.close, note)
+    cores = session.env.num_threads
+    return sps.Side("rollcart", session.lanes, prepare, session.run, session.close, note, cores)
 
 
 def retro_side(adapter: Any, params: dict[str, Any], seed: int, seconds: float) -> sps.Side:
     """Stable-retro with the same lanes, states, policy and limits, in its fastest arrangement."""
-    from rollcart.bench.retro_peer import RetroVec, fastest
+    from rollcart.bench.retro_peer import RetroVec, fastest, usable_cpus
 
     work = peer_workload(adapter, params, seed)
     policy = adapter.Policy(work.lanes, seed)
@@ -97,7 +147,9 @@ def retro_side(adapter: Any, params: dict[str, Any], seed: int, seconds: float) 
             peer.step(actions)
 
     rates = ", ".join(f"{name} {rate:,.0f}" for name, rate in tried.items())
-    return sps.Side("stable-retro", work.lanes, prepare, run, peer.close, f"{best} (tried: {rates})")
+    note = f"{best} (tried: {rates})"
+    cores = min(best.workers, len(usable_cpus()))
+    return sps.Side("stable-retro", work.lanes, prepare, run, peer.close, note, cores)
 
 
 def peer_workload(adapter: Any, params: dict[str, Any], seed: int) -> Workload:

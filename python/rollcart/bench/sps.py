@@ -23,7 +23,10 @@ SLICE_STEPS = 32
 
 @dataclass(frozen=True)
 class Side:
-    """One environment: `prepare(n)` draws actions outside the clock, `run()` takes those n steps."""
+    """One environment: `prepare(n)` draws actions outside the clock, `run()` takes those n steps.
+
+    cores: how many processors it uses at most.
+    """
 
     name: str
     lanes: int
@@ -31,6 +34,7 @@ class Side:
     run: Callable[[], None]
     close: Callable[[], None]
     note: str = ""
+    cores: int = 1
 
 
 def timed(side: Side, seconds: float) -> float:
@@ -72,6 +76,7 @@ def report(sides: Sequence[Side], rates: dict[str, list[float]], workload: dict[
         values = rates[side.name]
         rows[side.name] = {
             "env_steps_per_sec": statistics.median(values),
+            "env_steps_per_sec_per_core": statistics.median(values) / side.cores,
             "frames_per_sec": statistics.median(values) * workload["frame_skip"],
             "lowest": min(values),
             "highest": max(values),
@@ -102,6 +107,7 @@ def lines(result: dict[str, Any]) -> list[str]:
     for name, row in result["sides"].items():
         spread = f"{row['lowest']:,.0f} to {row['highest']:,.0f} over {row['turns']} turns"
         out.append(f"{name:13} {row['env_steps_per_sec']:>12,.0f} env steps/s  ({spread})")
+        out.append(f"{'':13} {row['env_steps_per_sec_per_core']:>12,.0f} a core")
         if row["note"]:
             out.append(f"{'':13} {row['note']}")
     for name, ratio in result["ratios"].items():

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use super::apu::Apu;
 use super::pads::Pads;
 use super::ppu::Ppu;
+use super::probe::{Clocked, Part, Probe, Silent};
 use crate::emulator::cart::Cartridge;
 pub(super) use memory::WorkRam;
 
@@ -62,6 +63,8 @@ pub(super) struct Bus {
     irq_was: (u64, u64),
     pub idle_skip: bool,
     pub poll_skip: bool,
+    /// Somebody wants to know what the PPU's part of the time is.
+    pub probed: bool,
 }
 
 impl Bus {
@@ -85,6 +88,7 @@ impl Bus {
             irq_was: (NEVER, NEVER),
             idle_skip: true,
             poll_skip: true,
+            probed: false,
         }
     }
 
@@ -109,6 +113,7 @@ impl Bus {
             irq_was,
             idle_skip: _,
             poll_skip: _,
+            probed: _,
         } = other;
         self.cycles = *cycles;
         self.deadline = *deadline;
@@ -177,7 +182,8 @@ impl Bus {
     /// A read in $2000-$7FFF.
     fn read_register(&mut self, address: u16) -> u8 {
         let value = match address {
-            0x2000..0x4000 => self.read_ppu(address),
+            0x2000..0x4000 if self.probed => self.read_ppu::<Clocked>(address),
+            0x2000..0x4000 => self.read_ppu::<Silent>(address),
             0x4015 => {
                 let irq = self.apu.irq_at();
                 let status = self.apu.read_status(self.cycles) | self.data_bus & 0x20;
@@ -198,25 +204,28 @@ impl Bus {
         value
     }
 
-    fn read_ppu(&mut self, address: u16) -> u8 {
+    fn read_ppu<P: Probe>(&mut self, address: u16) -> u8 {
         let nmi = self.ppu.nmi_at;
-        let value = self.ppu.read(address, self.cycles);
+        let value = P::span(Part::Ppu, || self.ppu.read(address, self.cycles));
         if self.ppu.nmi_at != nmi {
             self.interrupts_changed();
         }
         value
     }
 
+    fn write_ppu<P: Probe>(&mut self, address: u16, value: u8) {
+        let nmi = self.ppu.nmi_at;
+        P::span(Part::Ppu, || self.ppu.write(address, value, self.cycles));
+        if self.ppu.nmi_at != nmi {
+            self.interrupts_changed();
+        }
+    }
+
     /// A write in $2000-$FFFF.
     fn write_register(&mut self, address: u16, value: u8) {
         match address {
-            0x2000..0x4000 => {
-                let nmi = self.ppu.nmi_at;
-                self.ppu.write(address, value, self.cycles);
-                if self.ppu.nmi_at != nmi {
-                    self.interrupts_changed();
-                }
-            }
+            0x2000..0x4000 if self.probed => self.write_ppu::<Clocked>(address, value),
+            0x2000..0x4000 => self.write_ppu::<Silent>(address, value),
             0x4014 => {
                 self.oam_dma = Some(value);
                 self.interrupts_changed();

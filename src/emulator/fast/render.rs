@@ -17,9 +17,11 @@ mod simd;
 mod strip;
 
 use super::ppu::{PaletteRam, VideoMemory};
+use super::probe::{Part, Probe};
 pub use canvas::Canvas;
 pub(super) use canvas::Note;
 pub use simd::Avx2;
+use std::marker::PhantomData;
 pub use strip::Strip;
 
 /// The memories that a picture is made of.
@@ -32,15 +34,16 @@ pub(super) struct Memories<'a> {
     pub avx2: Option<Avx2>,
 }
 
-/// The picture of a console's last frame, to be drawn line by line.
-pub struct Scene<'a> {
+/// The picture of a console's last frame, to be drawn line by line; `P` is told of it.
+pub struct Scene<'a, P> {
     canvas: &'a Canvas,
     memories: Memories<'a>,
+    probe: PhantomData<P>,
 }
 
-impl<'a> Scene<'a> {
+impl<'a, P: Probe> Scene<'a, P> {
     pub(super) fn new(canvas: &'a Canvas, memories: Memories<'a>) -> Self {
-        Self { canvas, memories }
+        Self { canvas, memories, probe: PhantomData }
     }
 
     /// Draws the lines from `first` on and before `end`, and calls `each` with every strip and the number of its first line.
@@ -50,7 +53,7 @@ impl<'a> Scene<'a> {
     pub fn each_strip(&self, first: usize, end: usize, strip: &mut Strip, mut each: impl FnMut(usize, &Strip)) {
         let mut line = first;
         while line < end {
-            strip.draw(self.canvas, self.memories, line, end);
+            P::span(Part::Draw, || strip.draw(self.canvas, self.memories, line, end));
             each(line, strip);
             line += strip.lines();
         }

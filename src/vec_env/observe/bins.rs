@@ -12,6 +12,7 @@ use super::resize::{area_ranges, divide, reciprocals};
 use super::simd;
 use super::window::{LEFT, WINDOW_WIDTH, Window};
 use crate::emulator::engine::FRAME_WIDTH;
+use crate::emulator::fast::probe::Probe;
 use crate::emulator::fast::{Avx2, Scene, Strip};
 use std::ops::Range;
 
@@ -51,7 +52,7 @@ impl Bins {
     }
 
     /// Draws what `window` shows of the scene.
-    pub(super) fn draw(&self, window: &Window, scene: &Scene, strip: &mut Strip, out: &mut [u8]) {
+    pub(super) fn draw(&self, window: &Window, scene: &Scene<impl Probe>, strip: &mut Strip, out: &mut [u8]) {
         let (lines, columns) = window.seen();
         let (first_row, first_column) = window.corner();
         let mut sums: Sums = [0; FRAME_WIDTH];

@@ -8,6 +8,7 @@
 //! ```
 
 use crate::emulator::engine::FRAME_WIDTH;
+use crate::emulator::fast::probe::Probe;
 use crate::emulator::fast::{Scene, Strip};
 use crate::emulator::nes::palette;
 use std::ops::Range;
@@ -66,12 +67,12 @@ impl Window {
     }
 
     /// One plane of grey values.
-    pub(crate) fn grey_plane(&self, scene: &Scene, strip: &mut Strip, out: &mut Vec<u8>) {
+    pub(crate) fn grey_plane(&self, scene: &Scene<impl Probe>, strip: &mut Strip, out: &mut Vec<u8>) {
         self.planes(scene, strip, &[&self.grey], out);
     }
 
     /// Planes of red, green and blue.
-    pub(crate) fn rgb_planes(&self, scene: &Scene, strip: &mut Strip, out: &mut Vec<u8>) {
+    pub(crate) fn rgb_planes(&self, scene: &Scene<impl Probe>, strip: &mut Strip, out: &mut Vec<u8>) {
         self.planes(scene, strip, &self.rgb.each_ref(), out);
     }
 
@@ -103,7 +104,7 @@ impl Window {
     }
 
     /// Fills `out` with one plane a table, black where the crop leaves nothing.
-    fn planes(&self, scene: &Scene, strip: &mut Strip, tables: &[&Table], out: &mut Vec<u8>) {
+    fn planes(&self, scene: &Scene<impl Probe>, strip: &mut Strip, tables: &[&Table], out: &mut Vec<u8>) {
         let (lines, columns) = self.seen();
         let (row, column) = self.corner();
         let (width, size) = (self.width(), self.height() * self.width());
@@ -129,7 +130,7 @@ fn values(table: &Table, strip: &Strip) -> [u8; 64] {
 }
 
 /// The whole window as rows of RGB triples, for people.
-pub(crate) fn rgb_window(scene: &Scene, out: &mut [u8]) {
+pub(crate) fn rgb_window(scene: &Scene<impl Probe>, out: &mut [u8]) {
     scene.each_strip(TOP, TOP + WINDOW_HEIGHT, &mut Strip::default(), |line, strip| {
         let colours = strip.colours().map(|colour| palette::rgb(colour, strip.emphasis()));
         for at in 0..strip.lines() {

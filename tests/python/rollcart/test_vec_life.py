@@ -184,8 +184,13 @@ def test_the_profile_counts_what_was_done() -> None:
     profile = env.profile(lane_clocks=False)
     assert (profile["calls"], profile["steps"], profile["resets"], profile["episodes"]) == (12, 20, 6, 4)
     assert profile["frames"] == 20 * 4 + 6
-    assert profile["lane_seconds_emulating"] > 0 and profile["lane_seconds_observing"] > 0
-    assert profile["seconds_in_step"] > 0
+    parts = [profile[f"lane_seconds_{part}"] for part in ("cpu", "ppu", "drawing", "observing")]
+    assert all(part > 0 for part in parts)
+    assert sum(parts) < profile["seconds_in_step"] * env.num_threads
+    assert 4096 < profile["memory_per_lane"] <= 16 * 1024
+    env.step([0, 0])
+    again = env.profile()
+    assert [again[f"lane_seconds_{part}"] for part in ("cpu", "ppu", "drawing", "observing")] == parts
 
 
 def test_u27_no_warning_comes_from_a_hundred_steps_under_strict_numpy() -> None:

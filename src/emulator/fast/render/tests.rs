@@ -5,6 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::super::Fast;
+use super::super::probe::Silent;
 use super::super::tests::{PRG_BYTES, busy_prg, cartridge};
 use super::{Canvas, Strip};
 use crate::emulator::cart::Cartridge;
@@ -110,7 +111,7 @@ fn first_line(plain: &Frame, other: &Frame) -> Option<String> {
 
 fn shown(fast: &Fast, canvas: &Canvas) -> Frame {
     let mut frame = Frame::blank();
-    fast.scene(canvas).each_strip(0, FRAME_HEIGHT, &mut Strip::default(), |first, strip| {
+    fast.scene::<Silent>(canvas).each_strip(0, FRAME_HEIGHT, &mut Strip::default(), |first, strip| {
         for at in 0..strip.lines() {
             let line = first + at;
             frame.emphasis[line] = strip.emphasis();
@@ -136,7 +137,7 @@ fn compare(cart: &Arc<Cartridge>, video: &Video, count: u8) -> Result<(), TestCa
         let pads = [Buttons(frame), Buttons::NONE];
         plain.run_frame(pads, Draw::Picture);
         noted.run_frame(pads, Draw::Picture);
-        lent.run_frame_on(pads, &mut canvas);
+        lent.run_frame_on::<Silent>(pads, &mut canvas);
         unseen.run_frame(pads, Draw::Skip);
         prop_assert_eq!(first_line(plain.frame(), noted.frame()), None, "drawn at the end, frame {}", frame);
         let shown = shown(&lent, canvas.as_deref().expect("the frame ran on it"));

@@ -8,6 +8,7 @@ use super::super::{Algorithm, Crop, ImageSpec, Layout, Observer, Scratch};
 use super::short_reciprocal;
 use crate::emulator::cart::Cartridge;
 use crate::emulator::engine::{Draw, Engine, EngineOptions};
+use crate::emulator::fast::probe::Silent;
 use crate::emulator::nes::Buttons;
 use crate::vec_env::Machine;
 
@@ -80,12 +81,12 @@ proptest! {
     ) {
         let mut machine = console(&writes, &memories, mask, scroll, fine_x);
         let mut scratch = Scratch::default();
-        machine.run_frame_on([Buttons::NONE; 2], &mut scratch.canvas);
+        machine.run_frame_on::<Silent>([Buttons::NONE; 2], &mut scratch.canvas);
         let mut observe = |direct_bins: bool, simd: bool| {
             let observer = Observer::new(spec, EngineOptions { direct_bins, simd, ..EngineOptions::default() });
             // Not zeros: black has to be written.
             let mut out = vec![0xA5; observer.frame_bytes()];
-            observer.draw(&machine, false, &mut scratch, &mut out);
+            observer.draw::<Silent>(&machine, false, &mut scratch, &mut out);
             out
         };
         let plain = observe(false, false);

@@ -97,10 +97,10 @@ impl Fast {
             jit.begin_frame();
         }
         run::run_frame(&mut self.cpu, &mut self.bus, &self.cart, self.jit.as_mut());
-        self.end_frame(draw_noted);
+        self.end_frame::<P>(draw_noted);
     }
 
-    fn end_frame(&mut self, draw_noted: bool) {
+    fn end_frame<P: Probe>(&mut self, draw_noted: bool) {
         self.bus.apu.catch_up(self.bus.cycles - 1);
         P::span(Part::Ppu, || self.bus.ppu.end_frame(self.bus.cycles));
         P::span(Part::Draw, || self.bus.ppu.end_picture(draw_noted));
@@ -149,7 +149,7 @@ impl Fast {
                 None => moment.instruction(|addr| bus.peek(addr)),
             });
         });
-        self.end_frame(true);
+        self.end_frame::<Silent>(true);
     }
 
     /// Runs one instruction or takes one interrupt, as if no frame ended. For traces.

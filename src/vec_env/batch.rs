@@ -473,7 +473,7 @@ fn play<P: Probe>(dealt: Dealt, pads: Pads, rules: &Rules, scratch: &mut Scratch
             ending.image.resize(slot.image.len(), 0);
             ending.ram.resize(slot.ram.len(), 0);
             Slot { image: &mut ending.image, ram: &mut ending.ram }.fill(lane, rules);
-            ending.tally.clone_from(&lane.tally);
+            ending.tally.copy_from(&lane.tally);
             let outcome = lane.outcome;
             lane.reset::<P>(rules, scratch);
             lane.outcome = outcome;

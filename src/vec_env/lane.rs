@@ -76,6 +76,18 @@ pub struct Tally {
     pub player_rewards: [f64; PLAYERS],
 }
 
+impl Tally {
+    /// Becomes equal to another one, in the memory that it has.
+    pub(super) fn copy_from(&mut self, other: &Self) {
+        let Self { values, elapsed, episode_return, raw_reward, player_rewards } = other;
+        self.values.clone_from(values);
+        self.elapsed = *elapsed;
+        self.episode_return = *episode_return;
+        self.raw_reward = *raw_reward;
+        self.player_rewards = *player_rewards;
+    }
+}
+
 /// What a lane has done since it was made.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Work {

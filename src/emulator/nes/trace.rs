@@ -84,7 +84,7 @@ impl Moment {
                 format!("(${byte:02X}),Y = {base:04X} {}", indexed(base, self.y))
             }
             Mode::Rel => {
-                let to = self.pc.wrapping_add(2).wrapping_add_signed(i16::from(byte.cast_signed()));
+                let to = self.pc.wrapping_add(2).wrapping_add_signed(i16::from(i8::from_le_bytes([byte])));
                 format!("${to:04X}")
             }
         }

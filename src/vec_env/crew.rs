@@ -9,6 +9,7 @@
 
 use std::any::Any;
 use std::cell::UnsafeCell;
+use std::cmp::Ordering::{Equal, Greater, Less};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -193,14 +194,14 @@ impl Shared {
                 return Some(door >> CALL_SHIFT);
             }
             looks += 1;
-            if looks < LOOKS {
-                look_again(looks);
-            } else if looks == LOOKS {
+            match looks.cmp(&LOOKS) {
+                Less => look_again(looks),
                 // One more look follows: who opens the door from now on sees the flag.
-                asleep.store(true, Ordering::SeqCst);
-            } else {
-                thread::park();
-                looks = LOOKS - 1;
+                Equal => asleep.store(true, Ordering::SeqCst),
+                Greater => {
+                    thread::park();
+                    looks = LOOKS - 1;
+                }
             }
         }
     }

@@ -103,16 +103,18 @@ impl<'a> Deal<'a> {
     pub(super) fn new(
         shares: &'a mut [Share],
         lanes: &'a mut [Lane],
-        buffers: Buffers<'a>,
+        Buffers { image, ram }: Buffers<'a>,
         (image_bytes, ram_bytes): (usize, usize),
         endings: &'a mut [Ending],
     ) -> Self {
-        shares.iter_mut().for_each(|share| *share.next.get_mut() = share.first);
+        for share in shares.iter_mut() {
+            *share.next.get_mut() = share.first;
+        }
         Self {
             shares,
             lanes: Parts::new(lanes, 1),
-            image: Parts::new(buffers.image, image_bytes),
-            ram: Parts::new(buffers.ram, ram_bytes),
+            image: Parts::new(image, image_bytes),
+            ram: Parts::new(ram, ram_bytes),
             endings: (!endings.is_empty()).then(|| Parts::new(endings, 1)),
         }
     }

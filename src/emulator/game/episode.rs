@@ -71,7 +71,7 @@ impl Episode {
         };
         scripts.show(memory);
         let (before, now, live) = (&self.before, &self.now, &mut self.live);
-        let verdict = game.scenario.judge_with::<ScriptError>(before, now, live, &mut |function, live| {
+        let verdict = game.scenario.judge_with(before, now, live, |function, live| -> Result<f64, ScriptError> {
             let result = function.map(|function| scripts.call(function)).transpose()?;
             scripts.read(&game.variables, &program.added, live);
             Ok(result.unwrap_or_default())

@@ -38,7 +38,8 @@ impl Program {
     ) -> Result<Option<Self>, GameError> {
         let mut sources = Vec::new();
         for entry in scenario.get("scripts").and_then(Value::as_array).into_iter().flatten() {
-            let Some(name) = entry.as_str().filter(|name| name.ends_with(".lua")) else {
+            let is_lua = |name: &&str| name.rsplit_once('.').is_some_and(|(_, kind)| kind == "lua");
+            let Some(name) = entry.as_str().filter(is_lua) else {
                 warnings.push(format!(
                     "scenario.json: the script {entry} is left out: only files that end with .lua are run, as in \
                      stable-retro"
@@ -136,10 +137,10 @@ fn names_given(words: &[Word]) -> impl Iterator<Item = &str> {
         if !matches!(word, Word::Name(name) if name == "data") {
             return None;
         }
-        let (name, after) = match &words[at + 1..] {
-            [Word::Sign("."), Word::Name(name), after @ ..]
-            | [Word::Sign("["), Word::Text(name), Word::Sign("]"), after @ ..] => (name, after),
-            _ => return None,
+        let ([Word::Sign("."), Word::Name(name), after @ ..]
+        | [Word::Sign("["), Word::Text(name), Word::Sign("]"), after @ ..]) = &words[at + 1..]
+        else {
+            return None;
         };
         matches!(after.first(), Some(Word::Sign("=" | ","))).then_some(name.as_str())
     })

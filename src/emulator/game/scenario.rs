@@ -163,7 +163,7 @@ impl Scenario {
         before: &[i64],
         now: &[i64],
         live: &mut [i64],
-        run: &mut dyn FnMut(Option<&str>, &mut [i64]) -> Result<f64, E>,
+        mut run: impl FnMut(Option<&str>, &mut [i64]) -> Result<f64, E>,
     ) -> Result<Verdict, E> {
         let script = self.done_script.as_deref();
         // Not a number is not 0, and so true.

@@ -60,15 +60,16 @@ _DRIVERS = (
 
 def harness_files(repo: Path, workload: Workload) -> list[Path]:
     """Every file that takes part in measuring: the slice server, this package, what it drives the window
-    with, and for "slices" the adapter with the files beside it that begin with its name (its tables).
+    with, and for "slices" the adapter, the files beside it that begin with its name (its tables) and all
+    Python files there (adapters build on each other).
     """
     here = Path(__file__).resolve().parent
     own = [worker.SERVER, *sorted(here.glob("*.py")), *(here.parent / name for name in _DRIVERS)]
     if workload.kind != "slices":
         return own
     adapter = adapter_of(repo, workload)
-    beside = sorted(p for p in adapter.parent.glob(f"{adapter.stem}*") if p.is_file())
-    return own + beside
+    named = {p for p in adapter.parent.glob(f"{adapter.stem}*") if p.is_file()}
+    return own + sorted(named | set(adapter.parent.glob("*.py")))
 
 
 def harness_hash(repo: Path, workload: Workload) -> str:

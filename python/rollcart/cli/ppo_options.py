@@ -53,9 +53,9 @@ def declare(parser: argparse.ArgumentParser, without: tuple[str, ...] = ()) -> N
     parser.add_argument("--rom-path", metavar="FILE", help="the ROM, where it is not in the game's folder")
 
 
-def chosen(options: argparse.Namespace) -> dict[str, Any]:
-    """The settings that were given."""
-    names = [name for name in _HELP if getattr(options, name, None) is not None]
+def chosen(options: argparse.Namespace, without: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The settings that were given, but those that the command reads itself."""
+    names = [name for name in _HELP if name not in without and getattr(options, name, None) is not None]
     return {name: getattr(options, name) for name in names}
 
 

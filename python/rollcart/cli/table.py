@@ -60,6 +60,16 @@ ROWS = (
         ),
     ),
     Row(
+        "rollout",
+        "rollout",
+        "measure how fast PPO plays and trains, and where the time goes",
+        (
+            "rollout",
+            "rollout --lanes 8,16,32 --threads 1,2 --obs ram,image --json",
+            "rollout --obs image --peer stable-retro --iterations 4",
+        ),
+    ),
+    Row(
         "train",
         "train",
         "learn to play a game with PPO; writes a checkpoint, a learning curve and a video",

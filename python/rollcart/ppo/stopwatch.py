@@ -19,6 +19,10 @@ class Stopwatch:
         self.spent.clear()
         self._last = self._clock()
 
+    def skip(self) -> None:
+        """What was since the last lap belongs to none."""
+        self._last = self._clock()
+
     def lap(self, name: str) -> int:
         """Ends a lap; its nanoseconds."""
         now = self._clock()

@@ -165,6 +165,17 @@ ROWS: tuple[Row, ...] = (
         ("show", "show r3"),
     ),
     Row(
+        "journal",
+        "journal",
+        "orient",
+        "read a session's autoresearch.jsonl: where it stands, what was kept, what a value would be",
+        (
+            "journal status",
+            "journal summary --jsonl old/autoresearch.jsonl",
+            "journal evaluate --metric 1.07",
+        ),
+    ),
+    Row(
         "record",
         "record",
         "record",

@@ -34,11 +34,18 @@ class Metrics:
     repeats: tuple[str, ...] = ()
 
 
+def lines(text: str) -> list[str]:
+    """Lines as a terminal has them: splitlines also ends one at a form feed or a NEL, where a program
+    could hide the start of another.
+    """
+    return [line.rstrip("\r") for line in text.split("\n")]
+
+
 def ours(stdout: str, nonce: str | None = None) -> Metrics:
     """The strict dialect. With `nonce` only lines that carry it count, and without one only bare lines."""
     found: dict[str, float] = {}
     repeats: list[str] = []
-    for line in stdout.splitlines():
+    for line in lines(stdout):
         hit = _OURS.fullmatch(line) if len(line) <= MAX_LINE else None
         if hit is None or hit["nonce"] != nonce:
             continue
@@ -61,7 +68,7 @@ def greencedar(output: str) -> Metrics:
     """The case-blind dialect that reads stdout and stderr alike; lines of over 4,096 characters are cut."""
     found: dict[str, float] = {}
     repeats: list[str] = []
-    for line in output.splitlines():
+    for line in lines(output):
         hit = _GREEN.fullmatch(line[:MAX_LINE])
         if hit is not None:
             _take(found, repeats, hit["name"], float(hit["value"]))
@@ -102,7 +109,7 @@ def primary(stdout: str, name: str, nonce: str | None = None) -> float:
             name, "its METRIC lines name " + (", ".join(found.values) or "none that is well formed")
         )
     label = re.compile(rf"\s*{re.escape(name)}\s*[:=]\s*(\S+)\s*")
-    hits = [hit[1] for line in stdout.splitlines() if (hit := label.fullmatch(line))]
+    hits = [hit[1] for line in lines(stdout) if (hit := label.fullmatch(line))]
     if not hits and len(words := stdout.split()) == 1:
         hits = words
     if len(hits) > 1:

@@ -182,6 +182,9 @@ def test_experiences_name_a_missing_header_line(name: str) -> None:
         (" METRIC loss=1", None, None, None),
         ("METRIC loss=1 # best", None, None, None),
         ("xMETRIC loss=1", None, None, None),
+        ("note\x85METRIC loss=1", None, None, None),
+        ("note\x0cMETRIC loss=1", None, None, None),
+        ("METRIC loss=1\r", 1.0, 1.0, 1.0),
     ],
 )
 def test_ld7_the_three_dialects(line: str, ours: float | None, pi: float | None, green: float | None) -> None:

@@ -20,7 +20,7 @@ tomllib = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else 
 KEYS = {
     "package": {"name", "version", "edition", "rust-version", "description", "license", "publish"},
     "lib": {"name", "crate-type"},
-    "features": {"python", "jit", "default"},
+    "features": {"python", "jit", "lua", "default"},
 }
 FREE = ("dependencies", "dev-dependencies", "profile", "lints")
 

@@ -275,3 +275,22 @@ def test_no_source_file_is_longer_than_one_idea() -> None:
 
 def test_scripts_is_no_package() -> None:
     assert not (ROOT / "scripts" / "__init__.py").exists()
+
+
+# ------------------------------------------------------------------------------------ the repository
+
+
+def test_no_link_leads_out_of_the_repository_and_no_file_names_a_place_of_one_machine() -> None:
+    """A link to some cache, or a path of whoever wrote the file, is nothing to anybody else."""
+    listed = subprocess.run(["git", "ls-files", "-s", "-z"], cwd=ROOT, capture_output=True, text=True).stdout
+    links = [row.partition("\t")[2] for row in listed.split("\0") if row.startswith("120000")]
+    leaving = [name for name in links if not (ROOT / name).resolve().is_relative_to(ROOT)]
+    assert leaving == []
+    place = re.compile(r"/(?:root|home/\w+|Users/\w+)/\.?\w")
+    named = [
+        f"{path.relative_to(ROOT)}: {hit[0]}"
+        for path in tracked(".py", ".rs", ".md", ".toml", ".json", ".lock", ".sh", "Makefile")
+        if (hit := place.search(path.read_text(encoding="utf-8", errors="replace")))
+        and not path.is_relative_to(ROOT / "tests")  # where redaction is tested on made-up ones
+    ]
+    assert named == []

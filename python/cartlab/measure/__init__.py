@@ -60,16 +60,26 @@ _DRIVERS = (
 
 def harness_files(repo: Path, workload: Workload) -> list[Path]:
     """Every file that takes part in measuring: the slice server, this package, what it drives the window
-    with, and for "slices" the adapter, the files beside it that begin with its name (its tables) and all
-    Python files there (adapters build on each other).
+    with, and for "slices" the adapter with the files beside it that begin with its name (its tables), and
+    the same for the adapters beside it that it names (one may build on another).
     """
     here = Path(__file__).resolve().parent
     own = [worker.SERVER, *sorted(here.glob("*.py")), *(here.parent / name for name in _DRIVERS)]
     if workload.kind != "slices":
         return own
-    adapter = adapter_of(repo, workload)
-    named = {p for p in adapter.parent.glob(f"{adapter.stem}*") if p.is_file()}
-    return own + sorted(named | set(adapter.parent.glob("*.py")))
+    found: set[Path] = set()
+    _take_adapter(adapter_of(repo, workload), found)
+    return own + sorted(found)
+
+
+def _take_adapter(adapter: Path, found: set[Path]) -> None:
+    if adapter in found:
+        return
+    found |= {p for p in adapter.parent.glob(f"{adapter.stem}*") if p.is_file()} | {adapter}
+    text = adapter.read_text(encoding="utf-8", errors="replace")
+    for other in adapter.parent.glob("*.py"):
+        if f'"{other.stem}"' in text:
+            _take_adapter(other, found)
 
 
 def harness_hash(repo: Path, workload: Workload) -> str:

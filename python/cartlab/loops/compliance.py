@@ -143,8 +143,3 @@ def takes_over(path: str) -> str:
         if name in _SHADOWED:
             return f"it would be imported in place of the module {name}"
     return ""
-
-
-def eval_like(text: str) -> bool:
-    """Does a text define a function that is named like an evaluation's."""
-    return _EVAL_LIKE.search(text) is not None

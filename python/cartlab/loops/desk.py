@@ -14,32 +14,20 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from cartlab.errors import BadInput, NotLegalNow
 from cartlab.ledger import Event, Ledger
 from cartlab.loops import goals, isolation
 from cartlab.loops.goals import Goal, Try
 from cartlab.loops.worktree import Worktree
-
-
-class Voice(Protocol):
-    """Lines at once, warnings, and what is being done now."""
-
-    def say(self, line: str) -> None:
-        """One line of the answer."""
-
-    def warn(self, line: str) -> None:
-        """One line beside the answer."""
-
-    def progress(self, line: str) -> None:
-        """What is being done now; shown where it takes long."""
+from cartlab.pipeline.voice import Voice
 
 
 @dataclass(frozen=True)
 class Options:
     """How a loop is run. isolation: the level's name; writable: further folders that the researcher may
-    write; seed: None, or what the harness's draws are made from (tests).
+    write.
     """
 
     isolation: str = "process"

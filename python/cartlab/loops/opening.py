@@ -11,9 +11,10 @@ from cartlab.errors import BadInput, UsageError
 from cartlab.ledger import Ledger
 from cartlab.ledger.store import utc_now
 from cartlab.loops import experiences, protocol, trees, views
-from cartlab.loops.desk import Desk, Options, Voice, newest
+from cartlab.loops.desk import Desk, Options, newest
 from cartlab.loops.goals import Goal, fold
 from cartlab.loops.protocol import Protocol
+from cartlab.pipeline.voice import Voice
 from cartlab.sources import git
 
 LOOP = "supervise"

@@ -41,7 +41,8 @@ def decide(desk: Desk, goal: Goal, one: Try, finding: Finding, policy: str, k: i
     measurements and the steps on the way.
     """
     protocol, best = views.protocol_of(goal), views.best_of(goal)
-    number, strategy = one.round, str(goal_step(desk, one, "submitted")["strategy"])
+    submitted = _steps(desk, one)["submitted"]
+    number, strategy = one.round, str(submitted["strategy"])
     done = [tasks.researched(number, strategy)]
     if finding.broken:
         path, why = next(iter(finding.broken.items()))
@@ -53,10 +54,8 @@ def decide(desk: Desk, goal: Goal, one: Try, finding: Finding, policy: str, k: i
     if not finding.changes:
         desk.step(one, "screened", complies=True, changes=0)
         return Result("no_change", "no change: the submission is the accepted tree", done=tuple(done))
-    bench = Bench(desk, one, protocol, top_of(goal), str(goal_step(desk, one, "submitted")["commit"]))
-    flags = list(finding.flags) + [
-        f for f in goal_step(desk, one, "submitted")["flags"] if f not in finding.flags
-    ]
+    bench = Bench(desk, one, protocol, top_of(goal), str(submitted["commit"]))
+    flags = list(finding.flags) + [f for f in submitted["flags"] if f not in finding.flags]
     if protocol.profile_command and not all(
         (desk.run_folder(one.id) / Path(name.format(n=number)).name).is_file() for name in PROFILES
     ):
@@ -85,12 +84,6 @@ def decide(desk: Desk, goal: Goal, one: Try, finding: Finding, policy: str, k: i
     top_text = value.text if won else best.text
     done.append(tasks.evaluated(protocol, number, value.text, top_text, won))
     return Result(str(found.status), insight, value, inputs=found.inputs, done=tuple(done))
-
-
-def goal_step(desk: Desk, one: Try, state: str) -> Any:
-    """What an attempt's step recorded."""
-    current = next(found for found in desk.goal().tries if found.id == one.id)
-    return current.steps[state]
 
 
 def _joined(parts: list[str]) -> str:
@@ -187,7 +180,7 @@ def act(desk: Desk, goal: Goal, one: Try, result: Result, policy: str) -> None:
         value=None if result.value is None else result.value.number,
         text="" if result.value is None else result.value.text,
         measurement=None if result.value is None else result.value.seq,
-        tree=goal_step(desk, one, "submitted")["tree"] if "submitted" in _steps(desk, one) else None,
+        tree=_steps(desk, one).get("submitted", {}).get("tree"),
         best_before=best.number,
         segment=goal.segment,
         direction=views.protocol_of(goal).direction,

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from cartlab.cli.context import Context
 from cartlab.cli.options import positive_int
 from cartlab.errors import NotLegalNow
+from cartlab.loops import isolation
 from cartlab.root import make_folder
 
 if TYPE_CHECKING:
     from cartlab.ledger import Ledger
     from cartlab.loops.desk import Desk
 
+# policies.POLICIES, whose module brings numpy along; a test holds the two equal.
 POLICIES = ("greedy", "repeat-k", "paired", "verified")
 
 
@@ -45,7 +47,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--k", type=positive_int, default=3, metavar="K", help="runs of repeat-k (default: 3)")
     group.add_argument(
         "--isolation",
-        choices=("auto", "landlock", "process"),
+        choices=isolation.CHOICES,
         default="auto",
         help="how far commands are confined; what was had is recorded (default: the best there is)",
     )
@@ -108,7 +110,6 @@ def open_ledger(context: Context) -> Ledger:
 
 def options(context: Context, chosen: Flags) -> Any:
     """The loop's options with the isolation level that this machine has."""
-    from cartlab.loops import isolation
     from cartlab.loops.desk import Options
 
     level = isolation.level(chosen.isolation)

@@ -25,6 +25,13 @@ def test_no_requirement_of_the_handoff_and_the_supervisor_is_missing() -> None:
     assert [name for name in CARRIED_OUT if name not in rows()] == []
 
 
+def test_the_command_line_offers_every_policy() -> None:
+    from cartlab.cli import loopdesk
+    from cartlab.loops import policies
+
+    assert set(loopdesk.POLICIES) == set(policies.POLICIES)
+
+
 def test_every_command_line_of_a_skill_is_one() -> None:
     """Each line that a skill quotes is understood: its command has a help, and its words fit it."""
     from cartlab.cli import build_parser

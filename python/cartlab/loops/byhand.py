@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from cartlab.errors import NotLegalNow
-from cartlab.loops import dispatch, intake
+from cartlab.loops import dispatch, intake, rounds
 from cartlab.loops.desk import Desk
 from cartlab.loops.goals import Goal, Try
 from cartlab.loops.supervise import (
     again,
     close,
-    ending,
     give_up,
     measure_baseline,
     next_round,
@@ -27,7 +26,7 @@ def start_by_hand(desk: Desk) -> dispatch.Dispatch:
         if last is not None and last.state == "dispatched":
             return dispatch.dispatched(desk, goal, last)
         number = next_round(goal, None)
-        if (reason := ending(goal)) is not None and reason != "stopped_by_user":
+        if (reason := rounds.ending(goal)) is not None and reason != "stopped_by_user":
             raise NotLegalNow(
                 f"this goal is done: {reason}", "`supervise PROTOCOL --extend N` gives it more rounds"
             )
@@ -52,7 +51,7 @@ def submit_by_hand(desk: Desk, name: str | None, strategy: str | None) -> Try:
         while last is not None and (last.decision or {}).get("retried") and last.status != "interrupted":
             again(desk, last)
             last = desk.goal().last
-        if (reason := ending(desk.goal())) is not None:
+        if (reason := rounds.ending(desk.goal())) is not None:
             close(desk, reason)
         found = desk.goal().last
         assert found is not None

@@ -7,6 +7,7 @@ worktree moves or the working copies go, so a killed process leaves nothing that
 
 from __future__ import annotations
 
+import re
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,11 +80,24 @@ def decide(desk: Desk, goal: Goal, one: Try, finding: Finding, policy: str, k: i
         return Result(
             failed.verdict, _joined([failed.insight, *flags]), retry=failed.transient, done=tuple(done)
         )
+    done += _trained(desk, one)
     won = found.status == "keep"
     insight = _joined([f"{'worked' if won else 'did not help'}: {strategy} ({found.reason})", *flags])
     top_text = value.text if won else best.text
     done.append(tasks.evaluated(protocol, number, value.text, top_text, won))
     return Result(str(found.status), insight, value, inputs=found.inputs, done=tuple(done))
+
+
+def _trained(desk: Desk, one: Try) -> list[str]:
+    """S3 of the first training, with the last loss that its log names."""
+    current = next(found for found in desk.goal().tries if found.id == one.id)
+    own = current.steps["submitted"]["tree"]
+    runs = [body for _, body in current.measurements if body["role"] == "train" and body["tree"] == own]
+    if not runs:
+        return []
+    log = (desk.run_folder(one.id) / runs[0]["log"]).read_text(encoding="utf-8", errors="replace")
+    losses = re.findall(r"\bloss\s*[=:]\s*(-?[\d.]+(?:e[+-]?\d+)?)", log, re.IGNORECASE)
+    return [tasks.trained(one.round, runs[0]["seconds"], losses[-1] if losses else "—")]
 
 
 def _joined(parts: list[str]) -> str:
@@ -196,6 +210,21 @@ def _steps(desk: Desk, one: Try) -> dict[str, Any]:
     return dict(current.steps)
 
 
+def ending(goal: Goal) -> str | None:
+    """Why the loop ends now, or None. These are all the reasons that there are."""
+    protocol, best = views.protocol_of(goal), views.best_of(goal)
+    done = goal.closed_rounds()
+    if (
+        protocol.target is not None
+        and best.round
+        and policies.reaches(best.number, protocol.target, protocol.direction)
+    ):
+        return "target_reached"
+    if done and done[-1].round >= protocol.max_rounds:
+        return "completed"
+    return None if goal.stop_asked is None else "stopped_by_user"
+
+
 def finish(desk: Desk, one: Try) -> None:
     """Carry out what was decided, from wherever it was left: accept or roll back, then close."""
     goal = desk.goal()
@@ -220,5 +249,7 @@ def finish(desk: Desk, one: Try) -> None:
         tree.move_to(goal.accepted, keep)
     desk.clear(one.id)
     if current.state != "closed":
-        desk.step(one, "closed", tasks=[tasks.acted(number, current.kept)])
+        current.state = "closed"
+        told = [tasks.acted(number, current.kept), tasks.terminated(number, ending(goal))]
+        desk.step(one, "closed", tasks=told)
     render_views(desk, desk.goal())

@@ -144,6 +144,7 @@ class Bench:
             returncode=ran.returncode,
             seed=seed,
             left=ran.left,
+            log=ran.stdout.name,
         )
         if ran.returncode is None:
             raise Failed(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cartlab.errors import BadInput, NotLegalNow
-from cartlab.loops import dispatch, intake, opening, policies, protocol, rounds, tasks, trees, views
+from cartlab.loops import dispatch, intake, opening, protocol, rounds, tasks, trees, views
 from cartlab.loops.desk import Desk
 from cartlab.loops.goals import Goal, Try
 from cartlab.loops.running import Bench, Failed
@@ -127,7 +127,7 @@ def run(desk: Desk, researcher: str, extend: int | None = None) -> Goal:
         desk.tell("state", state="running")
         goal = desk.goal()
         desk.voice.say(tasks.announce(views.protocol_of(goal), number))
-        while (reason := ending(goal)) is None:
+        while (reason := rounds.ending(goal)) is None:
             measure_baseline(desk)
             one_round(desk, researcher, number)
             goal = desk.goal()
@@ -135,21 +135,6 @@ def run(desk: Desk, researcher: str, extend: int | None = None) -> Goal:
             number += 1
         close(desk, reason)
         return desk.goal()
-
-
-def ending(goal: Goal) -> str | None:
-    """Why the loop ends now, or None. These are all the reasons that there are."""
-    protocol, best = views.protocol_of(goal), views.best_of(goal)
-    done = goal.closed_rounds()
-    if (
-        protocol.target is not None
-        and best.round
-        and policies.reaches(best.number, protocol.target, protocol.direction)
-    ):
-        return "target_reached"
-    if done and done[-1].round >= protocol.max_rounds:
-        return "completed"
-    return None if goal.stop_asked is None else "stopped_by_user"
 
 
 def close(desk: Desk, reason: str) -> None:

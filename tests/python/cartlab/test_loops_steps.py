@@ -246,7 +246,7 @@ def test_ls27_the_loop_ends_for_three_reasons_only(
     """Whatever the rounds give: the target reached, the last round closed, or an explicit stop."""
     from cartlab.loops.goals import Goal, Try
     from cartlab.loops.protocol import Protocol
-    from cartlab.loops.supervise import ending
+    from cartlab.loops.rounds import ending
 
     protocol = Protocol(
         "t", "q", rounds, target, "m", "higher", "0", ("e",), "1", "", ("v",), "", "c"

@@ -106,6 +106,23 @@ def test_ls27_reaching_the_target_ends_the_loop_at_once(
     assert goal_of(one).state == "target_reached"
 
 
+def test_ls9_a_round_records_all_six_completed_tasks(experiment: Experiment) -> None:
+    assert experiment.supervise("config(rate=0.1); say('faster')") == 0
+    first, last = goal_of(experiment).tries[0], goal_of(experiment).tries[-1]
+    assert first.decision is not None
+    done = [*first.decision["tasks"], *first.steps["closed"]["tasks"]]
+    assert done[:2] == ["R1 S1: Researcher — faster", "R1 S2: Compliance — ✅"]
+    assert (
+        done[2].startswith("R1 S3: Train — done ") and ", final loss=" in done[2] and "—" not in done[2][-3:]
+    )
+    assert done[3:] == [
+        "R1 S4: Eval — error=0.322123 (best: 0.322123 ↑)",
+        "R1 S5: Git — committed",
+        "R1 S6: Termination — continue",
+    ]
+    assert last.steps["closed"]["tasks"][-1] == "R3 S6: Termination — done: completed"
+
+
 def test_ls26_a_failed_round_leaves_nothing_for_the_next_one(experiment: Experiment) -> None:
     """An ignored checkpoint of a failed attempt must not be there to be evaluated."""
     body = """

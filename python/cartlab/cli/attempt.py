@@ -49,7 +49,7 @@ def translate(space: argparse.Namespace) -> Request:
 
 
 def run(context: Context, request: Request) -> Outcome:
-    from cartlab.loops import byhand, views
+    from cartlab.loops import byhand, stall, views
     from cartlab.model import STATUSES
 
     if request.verb == "start":
@@ -71,6 +71,7 @@ def run(context: Context, request: Request) -> Outcome:
             "submission": str(given.submission),
             "round": given.one.round,
             "tasks": list(desk.goal().tries[-1].steps["proposed"]["tasks"]),
+            "look_again_after_s": stall.timers(views.protocol_of(desk.goal()).time_limit_s),
         }
         out.text = [
             f"attempt {given.one.id}",

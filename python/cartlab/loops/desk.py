@@ -20,6 +20,7 @@ from cartlab.errors import BadInput, NotLegalNow
 from cartlab.ledger import Event, Ledger
 from cartlab.loops import goals, isolation
 from cartlab.loops.goals import Goal, Try
+from cartlab.loops.states import SESSION_STATES
 from cartlab.loops.worktree import Worktree
 from cartlab.pipeline.voice import Voice
 
@@ -71,7 +72,9 @@ class Desk:
     # --- recording --------------------------------------------------------------------------------
 
     def tell(self, op: str, **body: Any) -> Event:
-        """An event of the goal."""
+        """An event of the goal. ValueError for a state that no session has."""
+        if op == "state" and body["state"] not in SESSION_STATES:
+            raise ValueError(f"expected one of {', '.join(SESSION_STATES)}, found {body['state']}")
         return self.ledger.append("goal", None, {"goal": self.goal_id, "op": op, **body})
 
     def step(self, one: Try, state: str, **body: Any) -> None:

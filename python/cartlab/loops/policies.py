@@ -20,7 +20,6 @@ from cartlab.stats.betting import Bets
 
 POLICIES = ("greedy", "repeat-k", "verified", "paired")
 ALPHA = 0.01
-REPEATS = 3
 PAIRS = 48
 
 

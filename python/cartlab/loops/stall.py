@@ -18,6 +18,15 @@ TRAIN_CHECK_SHARE = 0.8
 HEARTBEAT_S = 1800.0
 
 
+def timers(time_limit_s: float) -> dict[str, float]:
+    """Seconds after which who drives a loop should look at it again, by what is being waited for."""
+    return {
+        "researcher": RESEARCHER_CHECK_S,
+        "training": TRAIN_CHECK_SHARE * time_limit_s,
+        "heartbeat": HEARTBEAT_S,
+    }
+
+
 def held(root: Path, goal_id: str) -> bool:
     """Does a process of ours hold the goal's lock."""
     path = root / "tmp" / "loops" / f"{goal_id}.lock"

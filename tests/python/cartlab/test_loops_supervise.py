@@ -224,6 +224,8 @@ def test_ls_attempts_by_hand_follow_the_same_rules(
     assert experiment.cartlab("attempt", "start", str(experiment.folder), "--json") == 0
     told = json.loads(capsys.readouterr().out)["details"]
     work = Path(told["work"])
+    # LS35: the document's timers, as data.
+    assert told["look_again_after_s"] == {"researcher": 120.0, "training": 16.0, "heartbeat": 1800.0}
     assert not (work.parent / ".git").exists() and len(told["tasks"]) == 6
     assert experiment.cartlab("attempt", "submit", "--strategy", "nothing yet") == 19
     assert experiment.cartlab("attempt", "start", str(experiment.folder), "--json") == 0

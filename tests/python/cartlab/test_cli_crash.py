@@ -113,6 +113,11 @@ def test_ctrl_c_at_random_moments_leaves_no_process(bench: Bench) -> None:
     for _ in range(6):
         process = bench.start("accept", "HEAD~1", "HEAD", "--json")
         time.sleep(draw.uniform(0.3, 3.0))
+        if process.poll() is not None:
+            # On a quiet machine an earlier run may have measured all that decides: this one only answered.
+            out, err = process.communicate(timeout=60)
+            assert json.loads(out)["status"] == "discard", err
+            continue
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
         # Before the program has begun Python itself ends, by the signal.

@@ -218,6 +218,12 @@ def test_an_inconclusive_verdict_says_what_it_could_have_shown_and_what_it_needs
     )
 
 
+def test_without_an_estimate_nothing_is_said_of_what_blocks_show() -> None:
+    none = Evidence(8, 0, 0, None, None, None, None, 1.01, 1.0, 0.01, 0)
+    for tier in ("accept", "accept-stack", "confirm"):
+        assert decide(tier, none, OK, False).reasons == ("no valid block",)
+
+
 def test_the_policy_hash_changes_with_each_number() -> None:
     hashes = {POLICY.hash}
     for name, value in POLICY._asdict().items():

@@ -52,13 +52,14 @@ _EVAL_LIKE = re.compile(
 @dataclass(frozen=True)
 class Rules:
     """What a submission may do. All globs are relative to the top of the tree; views: files of ours in it,
-    which count for nothing.
+    which count for nothing; free: existing files may change wherever they are.
     """
 
     fixed: tuple[str, ...]
     variable: tuple[str, ...]
     strict: bool = False
     views: tuple[str, ...] = ()
+    free: bool = False
     size_cap: int = SIZE_CAP
 
 
@@ -124,7 +125,7 @@ def _why_not(change: Change, after: Manifest, rules: Rules, leaving: set[str], s
     if named(path, rules.variable):
         return ""
     if not is_new:
-        return f"a file outside Variable was {change.what}"
+        return "" if rules.free else f"a file outside Variable was {change.what}"
     if rules.strict:
         return "a new file, and the protocol is strict about its variable files"
     return takes_over(path)

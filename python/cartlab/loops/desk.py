@@ -59,7 +59,7 @@ class Desk:
 
     def worktree(self, goal: Goal) -> Worktree:
         """The goal's worktree."""
-        return Worktree(self.repo, Path(goal.body["worktree"]))
+        return Worktree(self.repo, Path(goal.body["worktree"]), goal.body.get("branch"))
 
     def run_folder(self, attempt: str) -> Path:
         """What stays of an attempt: prompt, submission, logs, checkpoint."""

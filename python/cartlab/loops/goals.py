@@ -24,7 +24,9 @@ Event = Mapping[str, Any]
 
 @dataclass
 class Try:
-    """One attempt. steps: state -> what that step recorded; measurements: (seq, body) in order."""
+    """One attempt. steps: state -> what that step recorded; measurements: (seq, body) in order; decided_at: the
+    verdict's time, UTC.
+    """
 
     id: str
     round: int
@@ -33,6 +35,7 @@ class Try:
     measurements: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
     decision: Mapping[str, Any] | None = None
     decided_seq: int = 0
+    decided_at: str = ""
     notes: list[str] = field(default_factory=list)
     segment: int = 0
 
@@ -125,7 +128,7 @@ def _apply(goal: Goal, event: Event) -> None:
     if kind == "measurement":
         found.measurements.append((event["seq"], body))
     elif kind == "decision":
-        found.decision, found.decided_seq = body, event["seq"]
+        found.decision, found.decided_seq, found.decided_at = body, event["seq"], event["time"]
         found.state = states.step(found.state, "decided")
     else:
         found.state = states.step(found.state, body["state"])

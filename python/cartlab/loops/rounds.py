@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,7 @@ def decide(desk: Desk, goal: Goal, one: Try, finding: Finding, policy: str, k: i
     done.append(tasks.complied(number))
     desk.step(one, "measuring")
     try:
-        value, found = _measure(desk, goal, one, bench, best, policy, k)
+        value, found = measure(desk, goal, one, bench, best, policy, k)
     except Failed as failed:
         return Result(
             failed.verdict, _joined([failed.insight, *flags]), retry=failed.transient, done=tuple(done)
@@ -104,7 +104,7 @@ def _joined(parts: list[str]) -> str:
     return commands.plain("; ".join(part for part in parts if part), 1000)
 
 
-def _measure(
+def measure(
     desk: Desk, goal: Goal, one: Try, bench: Bench, best: Best, policy: str, k: int
 ) -> tuple[Value, policies.Decided]:
     """Runs until the policy has decided. A tree that was measured before is not drawn again."""
@@ -139,7 +139,7 @@ def _measure(
 
 def _pairs(desk: Desk, goal: Goal, one: Try, bench: Bench, direction: str) -> tuple[Value, policies.Decided]:
     """Candidate and accepted tree in turn on the same seed, the first of each pair drawn."""
-    base = Bench(desk, one, bench.protocol, bench.top, goal.accepted)
+    base = replace(bench, commit=goal.accepted)
     effects: list[float] = []
     seqs: list[list[int]] = []
     shown: Value | None = None

@@ -1,7 +1,8 @@
-"""The harness's linked worktree: where a loop's accepted state can be seen, on a detached HEAD.
+"""The harness's linked worktree: where a loop's accepted state can be seen, on a detached HEAD or, for a
+journal, on a session branch of ours.
 
-No candidate's code ever runs in it: attempts are written and measured in copies without `.git`, and the
-worktree moves only when one is accepted. The user's checkout, index, HEAD and branches are never written.
+No candidate's code ever runs in it: attempts are measured in copies without `.git`, and the worktree moves
+only when one is accepted or taken back. The user's checkout, index, HEAD and branches are never written.
 """
 
 from __future__ import annotations
@@ -18,10 +19,13 @@ from cartlab.sources import git
 
 @dataclass(frozen=True)
 class Worktree:
-    """repo: the user's checkout; path: ours, beside it or in the root."""
+    """repo: the user's checkout; path: ours, beside it or in the root; branch: one of ours that it is on, None
+    for a detached HEAD.
+    """
 
     repo: Path
     path: Path
+    branch: str | None = None
 
     def exists(self) -> bool:
         """Does git list it. BadInput where something else stands there."""
@@ -36,16 +40,25 @@ class Worktree:
         return known and self.path.exists()
 
     def create(self, commit: str) -> None:
-        """Add it, detached at `commit`, with exactly that commit's bytes."""
+        """Add it at `commit`, with exactly that commit's bytes; its branch is made where it is missing."""
         # A folder that was deleted by hand leaves an entry that stands in the way.
         trees.tell(self.repo, "worktree", "prune")
-        trees.tell(self.repo, "worktree", "add", "--detach", "--no-checkout", str(self.path), commit)
+        if self.branch is None:
+            trees.tell(self.repo, "worktree", "add", "--detach", "--no-checkout", str(self.path), commit)
+        else:
+            trees.tell(self.repo, "update-ref", f"refs/heads/{self.branch}", commit)
+            trees.tell(self.repo, "worktree", "add", "--no-checkout", str(self.path), self.branch)
         self.move_to(commit)
 
     def move_to(self, commit: str, keep: tuple[str, ...] = ()) -> None:
-        """Put it on a commit: files, HEAD and index. keep: paths that stay as they are (the views)."""
+        """Put it on a commit: files, HEAD or branch, and index. keep: paths that stay as they are (the
+        views).
+        """
         trees.lay(self.repo, commit, self.path, keep)
-        trees.tell(self.path, "update-ref", "--no-deref", "HEAD", commit)
+        if self.branch is None:
+            trees.tell(self.path, "update-ref", "--no-deref", "HEAD", commit)
+        else:
+            trees.tell(self.path, "update-ref", f"refs/heads/{self.branch}", commit)
         trees.tell(self.path, "read-tree", "--reset", commit)
 
     def remove(self) -> None:

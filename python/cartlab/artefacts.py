@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cartlab import disk
+from cartlab.model import utf8
 
 AGGREGATE_SCHEMA = "cartlab.aggregate/1"
 MANIFEST_SCHEMA = "cartlab.manifest/1"
@@ -51,7 +52,7 @@ class RunFolder:
 def write_whole(path: Path, text: str) -> Path:
     """Write beside, flush, rename: a reader sees the old file or the new one."""
     disk.current().make_folder(path.parent)
-    disk.replace_bytes(disk.current(), path, text.encode())
+    disk.replace_bytes(disk.current(), path, utf8(text))
     return path
 
 

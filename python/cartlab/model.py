@@ -25,7 +25,21 @@ T = TypeVar("T", bound="Stored")
 def canonical_json(value: object) -> bytes:
     """The one byte form of a JSON value that is hashed: sorted keys, no spaces, UTF-8, no NaN."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return text.encode("utf-8")
+    return utf8(text)
+
+
+def utf8(text: str) -> bytes:
+    """The text's bytes. Python hands in arguments and file names that are not of the locale's encoding with
+    surrogates for their bytes: those that are UTF-8 become it again, others are replaced.
+    """
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        pass
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode("utf-8")
+    except UnicodeEncodeError:  # a surrogate that stands for no byte
+        return text.encode("utf-8", "replace")
 
 
 def digest_of(value: object) -> str:

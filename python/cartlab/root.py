@@ -142,7 +142,7 @@ def default_folder(repo: Path, environ: Mapping[str, str]) -> Path:
     else:
         base = Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state")
     top = repo.resolve()
-    mark = hashlib.sha256(str(top).encode()).hexdigest()[:8]
+    mark = hashlib.sha256(os.fsencode(top)).hexdigest()[:8]
     return base / "cartlab" / f"{top.name}-{mark}"
 
 

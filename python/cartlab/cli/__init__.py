@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import errno
 import importlib
-import os
 import signal
 import sys
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from cartlab.cli import streams
 from cartlab.cli.options import Parser, declare_common, hoist
 from cartlab.cli.table import BY_NAME, ROWS, Row
 from cartlab.cli.talk import INSTALLED, Talk
@@ -60,7 +60,12 @@ def main(
     None is the real.
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    program = prog or INSTALLED
+    streams.prepare()
+    return streams.ended(_chosen(words, prog or INSTALLED, repository, lab))
+
+
+def _chosen(words: list[str], program: str, repository: Path | None, lab: Lab | None) -> int:
+    """The introduction, or one row's command."""
     name, rest = hoist(words)
     if name is None and rest and rest[-1] in ("-h", "--help"):
         return _introduce(program)
@@ -76,8 +81,9 @@ def run_row(
 ) -> int:
     """Run a command that is a script of its own: no subcommand word, otherwise the same in everything."""
     words = [word for word in (sys.argv[1:] if argv is None else argv) if word != "--"]
+    streams.prepare()
     with Talk(as_json="--json" in words) as talk:
-        return _guarded(row, words, talk, prog, repository, lab)
+        return streams.ended(_guarded(row, words, talk, prog, repository, lab))
 
 
 def _guarded(
@@ -90,10 +96,6 @@ def _guarded(
         return _refused(talk, name, Interrupted("interrupted", hint="run the same command to continue"))
     except CartlabError as error:
         return _refused(talk, name, error)
-    except BrokenPipeError:
-        # The reader of stdout went away (`| head`): nothing is left to say, and nothing to flush at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     except OSError as error:
         if error.errno not in NO_ROOM:
             return _internal(talk, name, error)
@@ -111,12 +113,14 @@ def _internal(talk: Talk, name: str, error: Exception) -> int:
 
 def _introduce(program: str) -> int:
     width = max(len(row.name) for row in ROWS)
-    print(f"usage: {program} COMMAND [arguments] [flags]\n")
-    print(INTRODUCTION.format(prog=program))
-    print("commands, in the order of work:")
-    for row in ROWS:
-        print(f"  {row.name:<{width}}  {row.summary}")
-    print(f"\n{program} COMMAND --help shows a command's flags and examples.")
+    lines = [
+        f"usage: {program} COMMAND [arguments] [flags]\n",
+        INTRODUCTION.format(prog=program),
+        "commands, in the order of work:",
+        *(f"  {row.name:<{width}}  {row.summary}" for row in ROWS),
+        f"\n{program} COMMAND --help shows a command's flags and examples.",
+    ]
+    streams.put("\n".join(lines), sys.stdout)
     return 0
 
 

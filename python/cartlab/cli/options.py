@@ -7,9 +7,11 @@ predecessor used to separate the runner's flags and which is accepted and not ne
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from cartlab.cli.streams import put
 from cartlab.errors import BadRef, UsageError
 from cartlab.pipeline.request import Runner
 
@@ -46,6 +48,10 @@ class Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         self.usage = f"{self.line()} [flags]"
         return super().format_help()
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """argparse would take what could not be written for written."""
+        put(message.rstrip("\n"), file or sys.stdout)
 
     def line(self) -> str:
         """The command with the words that it takes; an optional one in brackets."""

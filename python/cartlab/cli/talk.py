@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import _thread
 import json
+import shutil
 import sys
 import time
 from types import TracebackType
 from typing import Any
 
+from cartlab.cli.streams import on_terminal, put, settle
 from cartlab.outcome import Outcome
 
 SCRIPT = "scripts/autoresearch.py"
@@ -41,12 +43,12 @@ class Talk:
     def say(self, line: str) -> None:
         """One line for people, at once."""
         self._clear()
-        print(self.own(line), file=sys.stderr if self.as_json or self.document else sys.stdout, flush=True)
+        put(self.own(line), sys.stderr if self.as_json or self.document else sys.stdout)
 
     def warn(self, line: str) -> None:
         """One line on stderr, whatever the format."""
         self._clear()
-        print(self.own(line), file=sys.stderr, flush=True)
+        put(self.own(line), sys.stderr)
 
     def progress(self, line: str) -> None:
         """What is being done now; shown once the command has taken over two seconds."""
@@ -56,7 +58,7 @@ class Talk:
             self._pending = line
             now = time.monotonic()
             due = self._began + QUIET_SECONDS
-            if not sys.stderr.isatty():
+            if not on_terminal(sys.stderr):
                 due = max(due, self._last_plain + PLAIN_INTERVAL)
             if now >= due:
                 self._show()
@@ -76,26 +78,26 @@ class Talk:
         line, self._pending = self._pending, None
         if line is None:
             return
-        if sys.stderr.isatty():
+        if on_terminal(sys.stderr):
             if self._live is None:
                 self._live = _live_line()
             self._live.update(line)
         else:
             self._last_plain = time.monotonic()
-            print(f"... {line}", file=sys.stderr, flush=True)
+            put(f"... {line}", sys.stderr)
 
     def finish(self, outcome: Outcome) -> None:
         """Print the answer: the object, or the text and the five closing lines."""
         self._clear()
         if self.as_json:
-            print(self.own(json.dumps(outcome.to_json(), ensure_ascii=False, allow_nan=False)), flush=True)
+            put(self.own(json.dumps(outcome.to_json(), ensure_ascii=False, allow_nan=False)), sys.stdout)
             return
         for line in outcome.text:
-            print(self.own(line))
+            put(self.own(line), sys.stdout, flush=False)
         closing = sys.stderr if self.document else sys.stdout
         for line in outcome.report.lines():
-            print(self.own(line), file=closing)
-        sys.stdout.flush()
+            put(self.own(line), closing, flush=False)
+        settle()
 
     def own(self, text: str) -> str:
         """Command lines as this user types them: everything below writes the script of this repository, which
@@ -129,7 +131,9 @@ class _PlainLine:
     """A line of the terminal that is written over; used where rich is not installed."""
 
     def update(self, line: str) -> None:
-        sys.stderr.write("\r\x1b[K" + line[:110])
+        # A line that wraps could not be written over.
+        width = shutil.get_terminal_size().columns
+        sys.stderr.write("\r\x1b[K" + line[: max(1, width - 1)])
         sys.stderr.flush()
 
     def stop(self) -> None:

@@ -19,7 +19,7 @@ import os
 import sys
 from typing import Any
 
-from rollcart.cli.answer import INTERNAL, INTERRUPTED, USAGE, Answer, CommandError, exit_code_of
+from rollcart.cli.answer import INTERNAL, INTERRUPTED, UNREAD, USAGE, Answer, CommandError, exit_code_of
 from rollcart.cli.table import BY_NAME, ROWS, Row
 from rollcart.cli.talk import Talk
 
@@ -34,14 +34,34 @@ Add --json for one object on stdout (all else goes to stderr).
 """
 EXIT_CODES = """\
 exit codes: 0 done, 1 the answer is no (nothing found, not equal), 2 the command line is wrong, 3 an input is
-wrong, 4 something is not installed, 70 a fault of rollcart itself, 130 interrupted
+wrong, 4 something is not installed, 70 a fault of rollcart itself, 130 interrupted, 141 nobody read on
 """
+
+# Asked for their text alone, of which a reader may take as much as it likes.
+TEXTS = {"-h", "--help", "--version"}
 
 
 def main(argv: list[str] | None = None, *, prog: str = "rollcart") -> int:
     """Runs one command line and returns its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        # A letter that the terminal's encoding lacks is written as an escape, in JSON the same text.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     name = words[0] if words else "--help"
+    try:
+        code = _answered(words, name, prog)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of stdout went away (`| head`): nothing is left to say, and nothing to flush at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0 if not words or TEXTS & set(words) else UNREAD
+    return code
+
+
+def _answered(words: list[str], name: str, prog: str) -> int:
+    """The introduction, the version, or one command's work."""
     if name in ("-h", "--help"):
         _introduce(prog)
         return 0
@@ -93,9 +113,7 @@ def _guarded(talk: Talk, prog: str, row: Row, words: list[str]) -> int:
     except KeyboardInterrupt:
         return _refused(talk, prog, row.name, CommandError("interrupted", INTERRUPTED))
     except BrokenPipeError:
-        # The reader of stdout went away (`| head`): nothing is left to say, and nothing to flush at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        raise
     except Exception as error:
         if exit_code_of(error) == INTERNAL:
             import traceback

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 DONE, NO, USAGE, INPUT, MISSING, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
+UNREAD = 141  # as shells have it for who writes into a pipe that nobody reads
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import fcntl
 import hashlib
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -62,6 +63,8 @@ class Ledger:
         self._tip = Tip()
         self._events: list[Event] = []
         self._held = 0
+        # Threads of one process (a campaign's slots) take turns like processes do.
+        self._turn = threading.RLock()
 
     @classmethod
     def open(
@@ -96,7 +99,7 @@ class Ledger:
         """All events, verified. Reads what others have appended since."""
         with self._lock(shared=True):
             self._catch_up()
-        return list(self._events)
+            return list(self._events)
 
     def attempts(self) -> dict[str, Attempt]:
         """All attempts in the order they started."""
@@ -262,24 +265,25 @@ class Ledger:
     @contextlib.contextmanager
     def _lock(self, shared: bool = False) -> Iterator[None]:
         """flock on the lock file; nested calls of one object share the outermost lock."""
-        if self._held:
-            self._held += 1
+        with self._turn:
+            if self._held:
+                self._held += 1
+                try:
+                    yield
+                finally:
+                    self._held -= 1
+                return
+            fd = self._open_lock(shared)
+            if fd is None:
+                yield
+                return
             try:
+                fcntl.flock(fd, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+                self._held = 0 if shared else 1
                 yield
             finally:
-                self._held -= 1
-            return
-        fd = self._open_lock(shared)
-        if fd is None:
-            yield
-            return
-        try:
-            fcntl.flock(fd, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
-            self._held = 0 if shared else 1
-            yield
-        finally:
-            self._held = 0
-            os.close(fd)
+                self._held = 0
+                os.close(fd)
 
     def _open_lock(self, shared: bool) -> int | None:
         try:

@@ -24,11 +24,13 @@ from cartlab.loops.states import SESSION_STATES
 from cartlab.loops.worktree import Worktree
 from cartlab.pipeline.voice import Voice
 
+EVAL_LIMIT_S = 600.0
+
 
 @dataclass(frozen=True)
 class Options:
     """How a loop is run. isolation: the level's name; writable: further folders that the researcher may
-    write.
+    write; eval_limit_s: when an evaluation is killed.
     """
 
     isolation: str = "process"
@@ -37,6 +39,7 @@ class Options:
     plateau: int = 5
     eval_retries: int = 1
     train_retries: int = 1
+    eval_limit_s: float = EVAL_LIMIT_S
     locale: str = "zh"
 
 

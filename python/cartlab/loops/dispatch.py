@@ -7,13 +7,14 @@ a person writes into a Note cell meanwhile is taken up here, and the two generat
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from cartlab.errors import BadInput
 from cartlab.loops import commands, experiences, protocol, tasks, trees, views
 from cartlab.loops.desk import Desk
-from cartlab.loops.goals import Goal, Try
+from cartlab.loops.goals import SUPERVISE, Goal, Try
 from cartlab.loops.running import Failed, rooted
 from cartlab.loops.worktree import repository_state
 
@@ -41,8 +42,8 @@ def top_of(goal: Goal) -> str:
 
 
 def view_paths(goal: Goal) -> tuple[str, ...]:
-    """The two generated files as paths of the tree."""
-    return rooted(top_of(goal), VIEW_NAMES)
+    """The two generated files as paths of the tree; other loops keep theirs elsewhere."""
+    return rooted(top_of(goal), VIEW_NAMES) if goal.loop == SUPERVISE else ()
 
 
 def render_views(desk: Desk, goal: Goal) -> None:
@@ -119,20 +120,34 @@ def dispatched(desk: Desk, goal: Goal, one: Try) -> Dispatch:
     )
 
 
-def research(desk: Desk, goal: Goal, given: Dispatch, command: str) -> Failed | None:
-    """Run the researcher's command once, in a fresh process, to its end or its deadline."""
-    limit = 2 * views.protocol_of(goal).time_limit_s
+def research(
+    desk: Desk,
+    goal: Goal,
+    given: Dispatch,
+    command: str,
+    *,
+    limit_s: float | None = None,
+    more: Mapping[str, str] | None = None,
+    what: str = "",
+) -> Failed | None:
+    """Run the researcher's command once, in a fresh process, to its end or its deadline.
+
+    limit_s: the deadline, twice the time limit where none is given; more: further variables of its
+    environment; what: the attempt's name for people.
+    """
+    limit = limit_s or 2 * views.protocol_of(goal).time_limit_s
+    name = what or f"round {given.one.round}"
     own = desk.work_folder(given.one.id)
     places = {"prompt": given.prompt, "submission": given.submission, "work": given.work}
     temporary = own / "researcher-tmp"
     temporary.mkdir(parents=True, exist_ok=True)
     extra = {ENVIRONMENT[name]: str(path) for name, path in places.items()}
     env = commands.researcher_environment(
-        {**extra, "AR_ROUND": str(given.one.round), "TMPDIR": str(temporary)}
+        {**extra, "AR_ROUND": str(given.one.round), "TMPDIR": str(temporary), **(more or {})}
     )
     before = repository_state(desk.repo)
     seen = len(desk.ledger.events())
-    desk.voice.progress(f"round {given.one.round}: the researcher works (at most {limit:g} s)")
+    desk.voice.progress(f"{name}: the researcher works (at most {limit:g} s)")
     ran = commands.run(
         desk.wrap(
             commands.fill(command, **places), own / "work", own / "inbox", temporary, *desk.options.writable

@@ -20,6 +20,7 @@ from cartlab.loops import states
 from cartlab.model import STATUSES
 
 Event = Mapping[str, Any]
+SUPERVISE = "supervise"
 
 
 @dataclass

@@ -18,10 +18,11 @@ from pathlib import Path
 from cartlab.errors import BadInput, CartlabError, MetricError, NotLegalNow
 from cartlab.loops import commands, experiences, manifest, metrics, protocol, trees
 from cartlab.loops.commands import Ran
+from cartlab.loops.desk import EVAL_LIMIT_S
 from cartlab.loops.dispatch import VIEW_NAMES
 from cartlab.loops.experiences import Experiences, Row
 from cartlab.loops.protocol import PROFILE_TODO, Design
-from cartlab.loops.running import EVAL_LIMIT_S, PARITY_LIMIT_S, TRAIN_GRACE_S, parity_command, rooted
+from cartlab.loops.running import PARITY_LIMIT_S, TRAIN_GRACE_S, parity_command, rooted
 from cartlab.pipeline.voice import Voice
 from cartlab.sources import git
 

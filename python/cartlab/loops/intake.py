@@ -6,14 +6,16 @@ Everything that was handed in becomes a commit below refs/ar/attempts, whether i
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from cartlab.errors import BadInput
 from cartlab.loops import commands, compliance, experiences, manifest, trees, views
 from cartlab.loops.compliance import Finding, Rules
 from cartlab.loops.desk import Desk
 from cartlab.loops.dispatch import STRATEGY_CAP, Dispatch, top_of, view_paths
-from cartlab.loops.goals import Goal
+from cartlab.loops.goals import SUPERVISE, Goal
 from cartlab.loops.protocol import Protocol
 from cartlab.loops.protocol import files as protocol_files
 from cartlab.loops.running import rooted
@@ -21,10 +23,18 @@ from cartlab.loops.running import rooted
 PROFILES = ("profiles/round-{n}-before.md", "profiles/round-{n}-analysis.md")
 
 
-def take_in(desk: Desk, goal: Goal, given: Dispatch, strategy: str | None = None) -> Finding:
+def take_in(
+    desk: Desk,
+    goal: Goal,
+    given: Dispatch,
+    strategy: str | None = None,
+    message: str = "",
+    more: Callable[[str], Mapping[str, Any]] | None = None,
+) -> Finding:
     """Read the working copy, record what it holds under refs/ar/attempts, and say whether it complies.
 
     strategy: as typed; None: from the submission file, else from the researcher's row in experiences.md.
+    message: of the attempt's commit; more: from that commit to what else the step records.
     """
     protocol, one = views.protocol_of(goal), given.one
     work = desk.work_folder(one.id) / "work"
@@ -41,7 +51,7 @@ def take_in(desk: Desk, goal: Goal, given: Dispatch, strategy: str | None = None
         if entry.mode != manifest.OTHER and ".git" not in path.lower().split("/")
     }
     tree = trees.write(desk.repo, work, _present(whole, work, base), goal.accepted)
-    commit = trees.commit(desk.repo, tree, [goal.accepted], f"attempt {one.id}")
+    commit = trees.commit(desk.repo, tree, [goal.accepted], message or f"attempt {one.id}")
     trees.keep_ref(desk.repo, f"{trees.REFS}attempts/{one.id}", commit)
     folder = desk.run_folder(one.id)
     (folder / "patch.diff").write_text(trees.patch(desk.repo, goal.accepted, commit), encoding="utf-8")
@@ -56,6 +66,7 @@ def take_in(desk: Desk, goal: Goal, given: Dispatch, strategy: str | None = None
         changes=[[c.what, c.path] for c in finding.changes][:200],
         dropped=list(finding.dropped)[:50],
         flags=[*finding.flags, *flags],
+        **(more(commit) if more else {}),
     )
     return finding
 
@@ -121,6 +132,8 @@ def _told(goal: Goal, given: Dispatch, number: int) -> tuple[str, list[str]]:
             strategy = str(body.get("strategy") or "") if isinstance(body, dict) else ""
         except ValueError:
             flags.append("submission: not JSON")
+    if goal.loop != SUPERVISE:
+        return strategy, flags
     path = given.work / "experiences.md"
     try:
         handed = experiences.parse(path.read_text(encoding="utf-8", errors="replace"))

@@ -12,12 +12,12 @@ from cartlab.ledger import Ledger
 from cartlab.ledger.store import utc_now
 from cartlab.loops import experiences, protocol, trees, views
 from cartlab.loops.desk import Desk, Options, newest
-from cartlab.loops.goals import Goal, fold
+from cartlab.loops.goals import SUPERVISE, Goal, fold
 from cartlab.loops.protocol import Protocol
 from cartlab.pipeline.voice import Voice
 from cartlab.sources import git
 
-LOOP = "supervise"
+LOOP = SUPERVISE
 # A change of one of these changes what a number means: old wins do not count any more.
 MEANING = (
     "metric",

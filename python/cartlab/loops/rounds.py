@@ -110,14 +110,14 @@ def measure(
     """Runs until the policy has decided. A tree that was measured before is not drawn again."""
     direction = bench.protocol.direction
     tree = trees.tree_of(desk.repo, bench.commit)
-    earlier = _earlier(goal, one, tree)
+    earlier = measured_before(goal, one, tree)
     if earlier is not None:
         value, inputs = earlier
         return value, policies.Decided(
             "discard", f"the same tree was measured before: {value.text}", {**inputs, "pooled": True}
         )
     if policy == "paired":
-        return _pairs(desk, goal, one, bench, direction)
+        return pairs(desk, goal, one, bench, direction)
     values: list[Value] = []
     while True:
         values.append(bench.value(draw_seed(), f"-{len(values) + 1}" if values else ""))
@@ -137,7 +137,7 @@ def measure(
             )
 
 
-def _pairs(desk: Desk, goal: Goal, one: Try, bench: Bench, direction: str) -> tuple[Value, policies.Decided]:
+def pairs(desk: Desk, goal: Goal, one: Try, bench: Bench, direction: str) -> tuple[Value, policies.Decided]:
     """Candidate and accepted tree in turn on the same seed, the first of each pair drawn."""
     base = replace(bench, commit=goal.accepted)
     effects: list[float] = []
@@ -157,7 +157,8 @@ def _pairs(desk: Desk, goal: Goal, one: Try, bench: Bench, direction: str) -> tu
             return shown, policies.Decided(found.status, found.reason, {**found.inputs, "measurements": seqs})
 
 
-def _earlier(goal: Goal, one: Try, tree: str) -> tuple[Value, dict[str, Any]] | None:
+def measured_before(goal: Goal, one: Try, tree: str) -> tuple[Value, dict[str, Any]] | None:
+    """The value that another attempt of this segment got for the same tree, and the inputs that say so."""
     for other in goal.tries:
         if (
             other.id != one.id

@@ -27,7 +27,6 @@ from cartlab.loops.protocol import KernelTarget, Protocol, files
 from cartlab.model import digest_of
 
 TRAIN_GRACE_S = 30.0
-EVAL_LIMIT_S = 600.0
 PARITY_LIMIT_S = 300.0
 PARITY_SEEDS = 3
 # What a run may fail of without its being the candidate's fault: asked of the end of its stderr.
@@ -168,7 +167,14 @@ class Bench:
         why = ""
         for go in range(self.desk.options.eval_retries + 1):
             label = f"eval{name}" + (f"-{go + 1}" if go else "")
-            ran = self._run(self.protocol.eval_command, "eval", folder / self.top, EVAL_LIMIT_S, label, seed)
+            ran = self._run(
+                self.protocol.eval_command,
+                "eval",
+                folder / self.top,
+                self.desk.options.eval_limit_s,
+                label,
+                seed,
+            )
             number, text, why = self._read_value(ran)
             seq = self.desk.measured(
                 self.one,
@@ -190,7 +196,7 @@ class Bench:
 
     def _read_value(self, ran: Ran) -> tuple[float | None, str, str]:
         if ran.returncode is None:
-            return None, "", f"no end within {EVAL_LIMIT_S:g} s"
+            return None, "", f"no end within {self.desk.options.eval_limit_s:g} s"
         if ran.returncode != 0:
             words = (ran.complaint.splitlines() or ["no output"])[-1]
             return None, "", commands.plain(f"exit code {ran.returncode}: {words}", 300)
@@ -209,7 +215,7 @@ class Bench:
             self.protocol.env_repair,
             cwd=folder / self.top,
             env=commands.researcher_environment({}),
-            limit_s=EVAL_LIMIT_S,
+            limit_s=self.desk.options.eval_limit_s,
             folder=self._logs,
             name="env-repair",
         )

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from cartlab.cli import streams
 from cartlab.cli.options import Parser, declare_common, hoist
-from cartlab.cli.table import BY_NAME, ROWS, Row
+from cartlab.cli.table import BY_NAME, ROWS, Row, family
 from cartlab.cli.talk import INSTALLED, Talk
 from cartlab.errors import BadRoot, CartlabError, DamagedLedger, Interrupted, UsageError
 
@@ -70,6 +70,8 @@ def _chosen(words: list[str], program: str, repository: Path | None, lab: Lab | 
     if name is None and rest and rest[-1] in ("-h", "--help"):
         return _introduce(program)
     row = BY_NAME.get(name or "")
+    if row is None and family(name or "") and set(rest) <= {"-h", "--help"} and rest:
+        return _introduce_family(program, str(name))
     with Talk("--json" in words, program) as talk:
         if row is None:
             return _refused(talk, name or "", _unknown(program, name))
@@ -124,9 +126,24 @@ def _introduce(program: str) -> int:
     return 0
 
 
+def _introduce_family(program: str, name: str) -> int:
+    rows = family(name)
+    width = max(len(row.name) for row in rows)
+    lines = [
+        f"usage: {program} {name} COMMAND [arguments] [flags]\n\nin the order of work:",
+        *(f"  {row.name:<{width}}  {row.summary}" for row in rows),
+        f"\n{program} {rows[0].name} --help shows a command's flags and examples.",
+    ]
+    streams.put("\n".join(lines), sys.stdout)
+    return 0
+
+
 def _unknown(program: str, name: str | None) -> UsageError:
     if name is None:
         return UsageError("expected a subcommand", hint=f"{program} --help lists them in the order of work")
+    if rows := family(name):
+        verbs = ", ".join(row.name.split()[1] for row in rows)
+        return UsageError(f"{name} must be followed by one of {verbs}", hint=f"{program} {name} --help")
     import difflib
 
     near = difflib.get_close_matches(name, BY_NAME, 1)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from cartlab.cli.streams import put
+from cartlab.cli.table import joined
 from cartlab.errors import BadRef, UsageError
 from cartlab.pipeline.request import Runner
 
@@ -77,7 +78,9 @@ class Parser(argparse.ArgumentParser):
 
 
 def hoist(argv: list[str]) -> tuple[str | None, list[str]]:
-    """The subcommand and its arguments: global flags before it are moved behind it, and `--` is dropped."""
+    """The subcommand (one word, or a family's two) and its arguments: global flags before it are moved
+    behind it, and `--` is dropped.
+    """
     early: list[str] = []
     rest = list(argv)
     while rest and rest[0].startswith("-") and rest[0] not in ("-h", "--help"):
@@ -87,7 +90,8 @@ def hoist(argv: list[str]) -> tuple[str | None, list[str]]:
             early.append(rest.pop(0))
     if not rest or rest[0] in ("-h", "--help"):
         return None, early + rest
-    return rest[0], early + [word for word in rest[1:] if word != "--"]
+    name, rest = joined(rest)
+    return name, early + [word for word in rest if word != "--"]
 
 
 def declare_common(parser: argparse.ArgumentParser) -> None:

@@ -1,5 +1,7 @@
 """The subcommands in the order of work: one row each, and nothing imported until a row is chosen.
 
+A name of two words is one of a family (`campaign plan`) whose members have flags of their own.
+
 To add one: (1) write a module with `declare(parser)`, `translate(namespace)` and `run(context, request)`;
 (2) add its row here, where it belongs in the order of work; (3) give it an example line.
 `test_cli_table.py` fails when a row has no module, or a module no row.
@@ -176,6 +178,16 @@ ROWS: tuple[Row, ...] = (
         ),
     ),
     Row(
+        "campaign init",
+        "campaign_init",
+        "orient",
+        "open a campaign: its goal, and a folder with its budget, compute, data and research documents",
+        (
+            "campaign init faster-slope --protocol slope/autoresearch-protocol.md",
+            "campaign init faster-slope --set metric=val_bpb --set direction=lower --compute none",
+        ),
+    ),
+    Row(
         "record",
         "record",
         "record",
@@ -260,3 +272,14 @@ ROWS: tuple[Row, ...] = (
 )
 
 BY_NAME = {row.name: row for row in ROWS}
+
+
+def joined(words: list[str]) -> tuple[str, list[str]]:
+    """The subcommand that the first words name, and the words after it."""
+    two = " ".join(words[:2])
+    return (two, words[2:]) if two in BY_NAME else (words[0], words[1:])
+
+
+def family(name: str) -> list[Row]:
+    """The members of a family by its first word."""
+    return [row for row in ROWS if row.name.startswith(f"{name} ")]

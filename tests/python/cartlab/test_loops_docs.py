@@ -35,14 +35,14 @@ def test_the_command_line_offers_every_policy() -> None:
 def test_every_command_line_of_a_skill_is_one() -> None:
     """Each line that a skill quotes is understood: its command has a help, and its words fit it."""
     from cartlab.cli import build_parser
+    from cartlab.cli.options import hoist
     from cartlab.cli.table import BY_NAME
 
     skills = PAGE.parents[1] / "skills"
     seen = 0
     for path in sorted(skills.glob("*/SKILL.md")):
         for line in re.findall(r"scripts/autoresearch\.py ([^\n`]+)", path.read_text(encoding="utf-8")):
-            words = shlex.split(line)
-            row = BY_NAME[words[0]]
-            build_parser("autoresearch.py", row).parse_intermixed_args(words[1:])
+            name, words = hoist(shlex.split(line))
+            build_parser("autoresearch.py", BY_NAME[str(name)]).parse_intermixed_args(words)
             seen += 1
     assert seen > 10

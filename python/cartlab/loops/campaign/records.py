@@ -352,19 +352,25 @@ def _on_lever(out: Campaign, body: Mapping[str, Any]) -> None:
         out.stagnation = 0
 
 
-def newest(events: Iterable[Event], slug: str | None = None) -> Campaign:
-    """The newest campaign (of a slug); NotLegalNow where there is none."""
-    events = list(events)
+def goal_of(events: Iterable[Event], slug: str | None = None) -> str | None:
+    """The newest campaign's goal (of a slug), or None."""
     found = [
         goal.id
         for goal in goals.fold(events).values()
         if goal.loop == LOOP and slug in (None, goal.body["campaign"]["slug"])
     ]
-    if not found:
+    return found[-1] if found else None
+
+
+def newest(events: Iterable[Event], slug: str | None = None) -> Campaign:
+    """The newest campaign (of a slug); NotLegalNow where there is none."""
+    events = list(events)
+    found = goal_of(events, slug)
+    if found is None:
         raise NotLegalNow(
             f"no campaign {slug!r} was opened in this root"
             if slug
             else "no campaign was opened in this root",
             "`campaign init SLUG --protocol FILE` opens one",
         )
-    return read(events, found[-1])
+    return read(events, found)

@@ -88,8 +88,8 @@ soak-env: setup ## 20 million steps over 64 lanes, twice: memory flat, equal sum
 sequences: setup ## 10,000 random sequences of calls against the slow model (SEQUENCES=N for fewer)
 	ROLLCART_SEQUENCES=$(or $(SEQUENCES),10000) $(PY) -m pytest tests/python/rollcart/test_vec_sequences.py
 
-mutants: setup ## Remove twenty rules of the controller at random; each must turn a test red (SEED=N repeats)
-	$(PY) tests/mutants/run.py $(if $(SEED),--seed $(SEED))
+mutants: setup ## Remove twenty rules at random; each must turn a test red (SEED=N repeats; ONLY=src/vec_env COUNT=5)
+	$(PY) tests/mutants/run.py $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT)) $(addprefix --only ,$(ONLY))
 
 benchmark: setup ## Environment steps per second on the canonical workload (learning, not evidence)
 	$(PY) scripts/benchmark_sps.py

@@ -16,6 +16,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "mutants"
 sys.path.insert(0, str(FOLDER))
 
 import run as mutants  # noqa: E402
+from rust_sites import rust_sites  # noqa: E402
 from sites import sites, without  # noqa: E402
 
 SOURCE = '''
@@ -62,6 +63,66 @@ def test_a_change_touches_its_own_bytes_alone_and_parses() -> None:
         assert changed != SOURCE
 
 
+RUST = """
+//! A file; if it were code { } it would count.
+#[derive(Debug)]
+pub struct Judge<'a> {
+    seen: &'a mut Vec<u32>,
+}
+
+impl Judge<'_> {
+    fn judge(&mut self, value: u32, strict: bool) -> Result<&'static str, String> {
+        assert!(value < 100, "if this { } were code");
+        if value >= 9 && strict {
+            return Err("many; too many".into());
+        }
+        self.seen.push(value); // self.seen.clear();
+        if let Some(last) = self.seen.last() {
+            self.total += last;
+        }
+        let make = || value;
+        Ok(match make() {
+            n if n == 3 => "three",
+            _ => "other",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    fn nothing_here(a: u32) {
+        if a > 3 {}
+    }
+}
+"""
+
+
+def test_rules_of_rust_are_found_by_their_looks() -> None:
+    found = [(site.line, site.by, site.what) for site in rust_sites(RUST)]
+    assert found == [
+        (11, "true", "operand: value >= 9"),
+        (11, "false", "never: value >= 9 && strict"),
+        (11, "true", "always: value >= 9 && strict"),
+        (11, ">", "edge >= to >: >="),
+        (11, "true", "operand: strict"),
+        (12, "", 'return: return Err("many; too many".into());'),
+        (14, "", "call: self.seen.push(value);"),
+        (16, "", "update: self.total += last;"),
+        (20, "false", "never: n == 3"),
+        (20, "true", "always: n == 3"),
+    ]
+    lines = RUST.splitlines()
+    for site in rust_sites(RUST):
+        changed = without(RUST, site).splitlines()
+        assert [n for n, (a, b) in enumerate(zip(lines, changed, strict=True), 1) if a != b] == [site.line]
+
+
+def test_offsets_in_rust_are_those_of_bytes() -> None:
+    source = 'fn f(a: u8) {\n    // \u00b5\n    g("\u00e4\u00f6");\n    if a > 1 {\n        h();\n    }\n}\n'
+    assert [without(source, site).count("\u00e4") for site in rust_sites(source)] == [0, 1, 1, 1, 1]
+    assert "    if a >= 1 {\n" in without(source, rust_sites(source)[-2])
+
+
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
     """A repository with two rules, of which its test looks at one."""
@@ -100,17 +161,51 @@ def test_a_test_that_is_red_without_any_change_says_nothing(small: Path) -> None
         mutants.run(small, ROOMS, seed=1, count=1, quiet=True)
 
 
+def test_a_change_of_rust_that_does_not_compile_is_passed_over(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the four changes of a Rust file the compiler (here a stand-in) refuses one."""
+    (small / "python" / "judged.rs").write_text("fn f(a: u8) {\n    if a > 1 {\n        g();\n    }\n}\n")
+    built = []
+
+    def build(copy: mutants.Copy) -> bool:
+        built.append((copy.path / "python" / "judged.rs").read_text())
+        return "if false" not in built[-1]
+
+    monkeypatch.setattr(mutants.Copy, "build", build)
+    done = mutants.run(small, {"python/judged.rs": ("test_judged.py",)}, seed=1, count=100, quiet=True)
+    assert sorted(one.what for one in done) == ["always: a > 1", "call: g();", "edge > to >=: >"]
+    assert all(one.killed_by is None for one in done), "no test looks at it"
+    assert len(set(built)) == 5, "once as it is, and once without each rule"
+    monkeypatch.setattr(mutants.Copy, "build", lambda _copy: False)
+    with pytest.raises(mutants.DoesNotBuild):
+        mutants.run(small, {"python/judged.rs": ("test_judged.py",)}, seed=1, count=1, quiet=True)
+
+
 def test_the_same_seed_draws_the_same_lines() -> None:
-    rooms = dict.fromkeys(mutants.ROOMS, ())
-    one, two = (mutants.draw(mutants.TOP, rooms, 5, 20) for _ in range(2))
+    one, two = (mutants.draw(mutants.TOP, mutants.ROOMS, 5, 20) for _ in range(2))
     assert one == two and len(set(one)) == 20
-    assert mutants.draw(mutants.TOP, rooms, 6, 20) != one
+    assert mutants.draw(mutants.TOP, mutants.ROOMS, 6, 20) != one
 
 
-def test_each_rooms_tests_are_there() -> None:
-    for names in mutants.ROOMS.values():
-        for name in names:
-            assert (mutants.TOP / f"{mutants.HERE}{name}.py").is_file(), name
+def test_each_rooms_files_and_tests_are_there() -> None:
+    for room, tests in mutants.ROOMS.items():
+        assert (mutants.TOP / room).exists(), room
+        files = [test for test in tests if not test.startswith("cargo:")]
+        assert files and all((mutants.TOP / test).is_file() for test in files), room
+        for unit in (test for test in tests if test.startswith("cargo:")):
+            place = mutants.TOP / "src" / unit.removeprefix("cargo:").replace("::", "/")
+            below = [place.with_suffix(".rs"), *place.rglob("*.rs")]
+            assert any("#[cfg(test)]" in path.read_text() for path in below), unit
+
+
+def test_a_file_with_a_row_of_its_own_is_tried_against_its_tests_alone() -> None:
+    assert mutants.room_of("src/vec_env/rng.rs") == "src/vec_env/rng.rs"
+    assert mutants.room_of("src/vec_env/lane.rs") == "src/vec_env"
+    assert mutants.room_of("src/emulator/fast.rs") is None
+    drawn = {file for file, _ in mutants.draw(mutants.TOP, mutants.ROOMS, 0, 10**6)}
+    assert {"src/vec_env/lane.rs", "src/vec_env/observe/stack.rs", "python/rollcart/vector_env.py"} <= drawn
+    assert "src/vec_env/observe/bins/tests.rs" not in drawn
 
 
 def test_two_rules_of_deciding_drawn_now_turn_a_test_red() -> None:

@@ -14,7 +14,8 @@ import secrets
 import shlex
 import shutil
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from cartlab.errors import CartlabError, MetricError
@@ -60,13 +61,15 @@ class Value:
 
 @dataclass
 class Bench:
-    """The runs of one attempt. top: the experiment's folder relative to the tree's top ("" for the top)."""
+    """The runs of one attempt. top: the experiment's folder relative to the tree's top ("" for the top); more:
+    further variables of the runs' environment."""
 
     desk: Desk
     one: Try
     protocol: Protocol
     top: str
     commit: str
+    more: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def _logs(self) -> Path:
@@ -238,6 +241,7 @@ class Bench:
         extra = {
             "AR_TIME_LIMIT": f"{self.protocol.time_limit_s:g}",
             "AR_EPOCH_LIMIT": self.protocol.epoch_limit,
+            **self.more,
         }
         if seed is not None:
             extra["AR_SEED"] = str(seed)

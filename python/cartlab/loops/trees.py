@@ -203,3 +203,19 @@ def _drop_empty_folders(top: Path) -> None:
         if place != top and place.relative_to(top).parts[0] != ".git":
             with contextlib.suppress(OSError):
                 place.rmdir()
+
+
+def own_branch(repo: Path, name: str, commit: str) -> bool:
+    """Put a branch below autoresearch/ on a commit: made where it is missing, moved only forward. False where
+    it stands elsewhere, because somebody else moved it.
+    """
+    if not name.startswith("autoresearch/"):
+        raise ValueError(f"expected a branch below autoresearch/, found {name}")
+    ref = f"refs/heads/{name}"
+    found = git.ask(repo, "rev-parse", "--verify", "--quiet", ref).stdout.decode().strip()
+    if found == commit:
+        return True
+    if found and git.ask(repo, "merge-base", "--is-ancestor", found, commit).returncode != 0:
+        return False
+    tell(repo, "update-ref", ref, commit, found or "0" * len(commit))
+    return True

@@ -80,6 +80,10 @@ class Desk:
             raise ValueError(f"expected one of {', '.join(SESSION_STATES)}, found {body['state']}")
         return self.ledger.append("goal", None, {"goal": self.goal_id, "op": op, **body})
 
+    def tell_lever(self, op: str, **body: Any) -> Event:
+        """An event of a lever of the goal's search."""
+        return self.ledger.append("lever", None, {"goal": self.goal_id, "op": op, **body})
+
     def step(self, one: Try, state: str, **body: Any) -> None:
         """One step of an attempt."""
         self.ledger.append(

@@ -217,5 +217,10 @@ def own_branch(repo: Path, name: str, commit: str) -> bool:
         return True
     if found and git.ask(repo, "merge-base", "--is-ancestor", found, commit).returncode != 0:
         return False
+    if (
+        f"branch {ref}"
+        in git.tell(repo, "worktree", "list", "--porcelain").decode(errors="replace").splitlines()
+    ):
+        return False  # somebody works on it
     tell(repo, "update-ref", ref, commit, found or "0" * len(commit))
     return True

@@ -18,7 +18,7 @@ from cartlab.loops import commands, rounds, trees, views
 from cartlab.loops.campaign import experiment, mechanism, records, told, verification
 from cartlab.loops.campaign.experiment import Launch, Plan
 from cartlab.loops.campaign.folder import Folder
-from cartlab.loops.campaign.records import Campaign
+from cartlab.loops.campaign.records import Campaign, Experiment
 from cartlab.loops.campaign.verification import Check
 from cartlab.loops.desk import Desk
 from cartlab.loops.goals import Try
@@ -45,6 +45,11 @@ class Verdict:
 def campaign_of(desk: Desk) -> Campaign:
     """The campaign as the ledger has it now."""
     return records.read(desk.ledger.events(), desk.goal_id)
+
+
+def folder_of(campaign: Campaign) -> Folder:
+    """Its documents."""
+    return Folder(Path(campaign.folder))
 
 
 def decide(desk: Desk, launch: Launch, plan: Plan) -> Verdict:
@@ -128,9 +133,7 @@ def _concluded(
             checks,
             delta,
         )
-    found = mechanism.audit(
-        f"experiment {launch.experiment.exp_id}", idea.change, idea.expected_delta, delta
-    )
+    found = mechanism.audit(f"experiment {launch.experiment.exp_id}", idea.change, idea.expected_delta, delta)
     result = rounds.Result(
         "keep", f"worked: {commands.plain(idea.change, 200)} ({delta:+.6g})", value, inputs=inputs
     )
@@ -202,10 +205,10 @@ def _evaluations(desk: Desk, attempt: str) -> dict[int, Value]:
 # --- acting ---------------------------------------------------------------------------------------
 
 
-def act(desk: Desk, launch: Launch, verdict: Verdict) -> None:
-    """Record it, then carry it out."""
+def record(desk: Desk, found: Experiment, verdict: Verdict) -> None:
+    """Write it down, then carry it out."""
     campaign = campaign_of(desk)
-    goal, found, result = campaign.goal, launch.experiment, verdict.result
+    goal, result = campaign.goal, verdict.result
     current = next(one for one in goal.tries if one.id == found.one.id)
     kept = STATUSES[result.status].keeps
     value = result.value
@@ -303,5 +306,3 @@ def data_of(keys: Mapping[str, str]) -> dict[str, Any]:
         "held_out": keys.get("held_out", "").replace(",", " ").split(),
         "no_split": keys.get("no_split", ""),
     }
-
-

@@ -25,8 +25,8 @@ SUPERVISE = "supervise"
 
 @dataclass
 class Try:
-    """One attempt. steps: state -> what that step recorded; measurements: (seq, body) in order; decided_at: the
-    verdict's time, UTC.
+    """One attempt. steps: state -> what that step recorded; measurements: (seq, body) in order; decided_at:
+    the verdict's time, UTC.
     """
 
     id: str

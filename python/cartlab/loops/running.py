@@ -61,8 +61,9 @@ class Value:
 
 @dataclass
 class Bench:
-    """The runs of one attempt. top: the experiment's folder relative to the tree's top ("" for the top); more:
-    further variables of the runs' environment."""
+    """The runs of one attempt. top: the experiment's folder relative to the tree's top ("" for the top).
+    more: further variables of the runs' environment.
+    """
 
     desk: Desk
     one: Try

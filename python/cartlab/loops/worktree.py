@@ -19,8 +19,8 @@ from cartlab.sources import git
 
 @dataclass(frozen=True)
 class Worktree:
-    """repo: the user's checkout; path: ours, beside it or in the root; branch: one of ours that it is on, None
-    for a detached HEAD.
+    """repo: the user's checkout; path: ours, beside it or in the root; branch: one of ours that it is on,
+    None for a detached HEAD.
     """
 
     repo: Path

@@ -77,7 +77,8 @@ class LoopReplay:
         one = self._tries.setdefault(name, _Try(body["goal"]))
         state = body["state"]
         if state == "interrupted":
-            one.rank = min(one.rank, _RANK["measuring"])
+            # Whoever takes it up again may start anywhere, also from the queue.
+            one.rank = _RANK["proposed"]
             return
         if _RANK[state] < one.rank or (state == "proposed") != (one.rank == -1):
             self._say(name, f"the step {state} comes out of order")

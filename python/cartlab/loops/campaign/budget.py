@@ -223,7 +223,7 @@ def spent(events: Iterable[Mapping[str, Any]], goal: str) -> Spent:
             out = replace(out, generations_run=out.generations_run + 1)
         elif kind == "measurement" and body["role"] in COMPUTE_ROLES:
             out = replace(out, compute_s=out.compute_s + float(body["seconds"]))
-            if event["attempt"] is not None:
+            if event["attempt"] not in (None, f"{goal}-e0"):  # the baseline is no experiment
                 ran.add(event["attempt"])
         elif kind == "decision" and body.get("champion"):
             out = replace(out, best_metric=str(body["text"]), champion=str(body["exp_id"]))

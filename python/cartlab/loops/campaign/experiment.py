@@ -34,8 +34,8 @@ _SETTINGS_CAP = 1 << 20
 
 @dataclass(frozen=True)
 class Plan:
-    """How experiments are made. researcher: its shell line; slots: experiments at once; devices: one a slot, or
-    none; limit_s: the researcher's deadline; explained: part of a stderr line -> why it does no harm.
+    """How experiments are made. researcher: its shell line; slots: experiments at once; devices: one a slot,
+    or none; limit_s: the researcher's deadline; explained: part of a stderr line -> why it does no harm.
     """
 
     researcher: str
@@ -137,11 +137,11 @@ def prompt(campaign: Campaign, experiment: Experiment, best: Best) -> str:
         "",
         f"You may change: {', '.join(asked.variable)} ({asked.variable_range})",
         f"You may not change: {', '.join(asked.fixed)}, or anything that evaluates",
-        f"Training gets {asked.time_limit_s:g} s; training and evaluation are run for you when you have ended, "
-        "with a seed that you cannot know. A short run of your own is fine.",
+        f"Training gets {asked.time_limit_s:g} s; training and evaluation are run for you when you have "
+        "ended, with a seed that you cannot know. A short run of your own is fine.",
         "",
-        "The hypothesis is beside this file as hypothesis.json. Write what you did, in one line, as JSON to the "
-        'submission file: {"strategy": "..."}. If the change cannot be made, change nothing and say why there.',
+        "The hypothesis is beside this file as hypothesis.json. Write what you did, in one line, as JSON to "
+        'the submission file: {"strategy": "..."}. If the change cannot be made, change nothing and say why.',
     ]
     program = campaign.lever.program.strip()
     if program:

@@ -154,8 +154,8 @@ def check_loop(desk: Desk) -> None:
 
 
 def repeating(found: Sequence[Experiment]) -> str | None:
-    """Why the last experiments are the same action with the same effect, or None. A value that was measured is
-    new information; a failure in the same words is none.
+    """Why the last experiments are the same action with the same effect, or None. A value that was measured
+    is new information; a failure in the same words is none.
     """
     ended = sorted(
         (one for one in found if one.decision and one.one.state == "closed"),

@@ -9,6 +9,7 @@ ends where rung 3 was asked twice in a row and had no new method.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 
 from cartlab.loops.campaign.budget import Budget
 from cartlab.loops.campaign.records import Campaign, Lever
@@ -48,11 +49,8 @@ def position(campaign: Campaign) -> Position:
     opened = [lever for lever in campaign.levers if lever.state == "opened"]
     lever = opened[-1] if opened else Lever("1", 1, RUNGS[1], "opened")
     batch = [one for one in campaign.generations if one.closed and one.lever == lever.id]
-    dry = 0
-    for one in reversed([one for one in campaign.levers if one.state != "queued"]):
-        if one.state != "dry":
-            break
-        dry += 1
+    states = [one.state for one in campaign.levers if one.state != "queued"]
+    dry = len(list(takewhile(lambda state: state == "dry", reversed(states))))
     # A win since the last vain question shows that the search is alive.
     if batch and batch[-1].champion:
         dry = 0
@@ -77,8 +75,9 @@ def signal(at: Position, limits: Budget) -> str | None:
 
 
 def next_step(at: Position, limits: Budget) -> str:
-    """What is due: `generation`, `queued` (a lever that waits is opened), `climb` (rung 2), `search` (the look
-    that rung 3 needs), `method` (rung 3 is asked), or the end: `converged`, or `completed` with the ladder off.
+    """What is due: `generation`, `queued` (a lever that waits is opened), `climb` (rung 2), `search` (the
+    look that rung 3 needs), `method` (rung 3 is asked), or the end: `converged`, or `completed` with the
+    ladder off.
     """
     if signal(at, limits) is None:
         return "generation"

@@ -186,7 +186,7 @@ class Campaign:
     @property
     def lever(self) -> Lever:
         """The lever that is searched now."""
-        opened = [lever for lever in self.levers if lever.state != "queued"]
+        opened = [lever for lever in self.levers if lever.state == "opened"]
         return opened[-1] if opened else Lever(FIRST_LEVER, 1, "the first program", "opened")
 
     def experiment(self, exp_id: str) -> Experiment:

@@ -1,7 +1,8 @@
 """Slots of compute: how many experiments run at once, and that no two of them ever share one.
 
-A slot is a number that a run finds as AR_SLOT, and the device that stands for it where devices were named. The
-kernel holds each slot's lock, so two campaigns of one root share none either, and a dead process frees its own.
+A slot is a number that a run finds as AR_SLOT, and the device that stands for it where devices were named.
+The kernel holds each slot's lock, so two campaigns of one root share none either, and a dead process frees its
+own.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ def environment(slot: int, devices: Sequence[str]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def taken(root: Path, wanted: int, most: int, wait_s: float = WAIT_S) -> Iterator[list[int]]:
-    """Hold up to `wanted` free slots of 0 .. most-1, at least one; NotLegalNow where none gets free in time."""
+    """Hold up to `wanted` free slots of 0 .. most-1, at least one; NotLegalNow where none gets free in
+    time.
+    """
     folder = root / "tmp" / "slots"
     folder.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + wait_s

@@ -33,7 +33,7 @@ _LOG_CAP = 1 << 20
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is recorded: the result, what it was compared with, the checks, and the sentence on its mechanism."""
+    """What is recorded: the result, what it was compared with, the checks, the sentence on its mechanism."""
 
     result: rounds.Result
     best: Best

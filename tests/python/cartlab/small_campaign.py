@@ -1,0 +1,126 @@
+"""A campaign over the tiny experiment, and what proposes in it: hypotheses that set a key of config.json."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import small_experiment
+from campaign_events import hypothesis
+from small_experiment import Experiment
+
+from cartlab.ledger import Ledger
+from cartlab.loops.campaign import driver, experiment, opening, records
+from cartlab.loops.campaign.hypotheses import parse
+from cartlab.loops.desk import Desk, Options
+
+RESEARCHER = """
+idea = json.loads(Path(os.environ["AR_HYPOTHESIS"]).read_text())
+if idea["settings"]: config(**idea["settings"])
+say(idea["change"])
+"""
+NO_DATA = "source = none\nno_split = the data is a formula\n"
+
+
+class Quiet:
+    """A voice that keeps what was said."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+
+    def warn(self, line: str) -> None:
+        self.lines.append(line)
+
+    def progress(self, line: str) -> None:
+        self.lines.append(line)
+
+
+class SmallCampaign:
+    """Its repository, root and folder. ideas: each generation's hypotheses, as changes of a whole one."""
+
+    def __init__(self, made: Experiment, policy: str = "verified", **limits: Any) -> None:
+        self.made, self.voice = made, Quiet()
+        self.ledger = Ledger.open(_folder(made.root))
+        wish = opening.Wish(
+            "slope",
+            protocol=made.folder / "autoresearch-protocol.md",
+            limits={"compute_cap": "10 h", "parallelism": "2", **{k: str(v) for k, v in limits.items()}},
+            policy=policy,
+        )
+        self.folder = made.repo.parent / "runs" / "slope"
+        self.desk = opening.open_campaign(
+            made.repo, made.root, self.ledger, self.folder, wish, self.voice, Options()
+        )
+        (self.folder / "DATA.md").write_text(NO_DATA)
+
+    @property
+    def campaign(self) -> records.Campaign:
+        return records.read(self.ledger.events(), self.desk.goal_id)
+
+    def propose(self, ideas: Sequence[Sequence[dict[str, Any]]]) -> Any:
+        """A proposer that queues these, generation by generation, and then nothing."""
+
+        def hand(desk: Desk) -> None:
+            queue(desk, ideas)
+
+        return hand
+
+    def run(
+        self, ideas: Sequence[Sequence[dict[str, Any]]], body: str = RESEARCHER, slots: int = 2, **more: Any
+    ) -> records.Campaign:
+        """The loop to its end."""
+        plan = experiment.Plan(self.made.researcher(body), slots, limit_s=30.0, **more.pop("plan", {}))
+        hands = driver.Hands(render=lambda desk: None, propose=self.propose(ideas), **more.pop("hands", {}))
+        return driver.run(self.desk, plan, hands, **more)
+
+    def statuses(self) -> list[str | None]:
+        return [one.one.status for one in self.campaign.experiments]
+
+
+def queue(desk: Desk, ideas: Sequence[Sequence[dict[str, Any]]]) -> None:
+    """Open the next generation and queue its hypotheses; goes on where it was killed."""
+    campaign = records.read(desk.ledger.events(), desk.goal_id)
+    current = driver.open_generation(campaign)
+    gen = current.number if current else len(campaign.generations) + 1
+    wanted = ideas[gen - 1] if gen <= len(ideas) else []
+    if current is None:
+        lever = campaign.lever
+        desk.tell("generation", gen=gen, phase="opened", lever=lever.id, rung=lever.rung)
+    for at, changes in enumerate(wanted):
+        exp_id = str(sum(len(one) for one in ideas[: gen - 1]) + at + 1)
+        found = parse(hypothesis(f"h{exp_id}", **changes))
+        one = records.Try(records.attempt_id(desk.goal_id, exp_id), gen)
+        known = next((t for t in campaign.goal.tries if t.id == one.id), None)
+        if known is None:
+            desk.step(one, "proposed", **records.proposed(exp_id, gen, campaign.lever.id, found))
+        if known is None or known.state == "proposed":
+            desk.step(one, "queued")
+    desk.tell("generation", gen=gen, phase="critiqued", survivors=len(wanted))
+
+
+def rate(value: float, expected: float = 0.1, **more: Any) -> dict[str, Any]:
+    """A hypothesis that sets the rate; higher is better in the bare experiment."""
+    return {
+        "change": f"rate {value:g}",
+        "settings": {"rate": value},
+        "expected_delta": expected,
+        "direction": "higher" if expected > 0 else "lower",
+        **more,
+    }
+
+
+def bare(tmp_path: Path, **more: Any) -> SmallCampaign:
+    """Over the experiment that trains nothing: its metric is the rate that config.json names."""
+    made = small_experiment.make_bare(tmp_path)
+    os.chdir(made.repo)
+    return SmallCampaign(made, **more)
+
+
+def _folder(path: Path) -> Path:
+    path.mkdir(parents=True, exist_ok=True)
+    return path

@@ -188,6 +188,23 @@ ROWS: tuple[Row, ...] = (
         ),
     ),
     Row(
+        "campaign plan",
+        "campaign_plan",
+        "orient",
+        "the next generation's hypotheses: cited, diverse, each with mechanism, size and falsification",
+        ("campaign plan --hypotheses matrix.json", 'campaign plan --researcher "my-agent {prompt}"'),
+    ),
+    Row(
+        "campaign critique",
+        "campaign_critique",
+        "orient",
+        "critics score a generation before compute is spent; the survivors are queued",
+        (
+            "campaign critique --scores scores.json",
+            'campaign critique --researcher "my-agent {prompt}" --quality 7',
+        ),
+    ),
+    Row(
         "record",
         "record",
         "record",

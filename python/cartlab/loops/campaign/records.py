@@ -5,8 +5,9 @@ is the generation. Bodies beyond goals.py's, each with "goal":
   goal      op "opened": describes.campaign {slug, folder, mode, budget}; describes.protocol as every goal has
             (none in mode "design_only")
             op "budget": budget, where BUDGET.md's limits were changed
-            op "generation": gen, phase "opened" (lever, rung, angles, rejected), "critiqued" (survivors) or
-            "closed" (champion: exp_id of a new one or null)
+            op "generation": gen, phase "opened" (lever, rung, angles, rejected, listed: its hypotheses),
+            "critiqued" (verdicts) or "closed" (champion: exp_id of a new one or null). Attempts are made
+            from listed and verdicts, so that a kill between two of them loses none
             op "not_run": gen, exp_id, worst_case_s, remaining_s: a launch that the budget does not cover
             op "told": event, message: what the notifier was told
             op "blocker": reason
@@ -112,7 +113,10 @@ class Experiment:
 
 @dataclass
 class Generation:
-    """One generation. angles: given to its proposers; champion: the new one's exp_id where it brought one."""
+    """One generation. angles: given to its proposers; champion: the new one's exp_id where it brought one;
+    rejected: what was no hypothesis, and why; listed: {exp_id, hypothesis, duplicate}; verdicts: {exp_id,
+    quality, novel, votes, scores, survives, reason}; seed: did it go to compute without a critique.
+    """
 
     number: int
     lever: str = FIRST_LEVER
@@ -122,6 +126,9 @@ class Generation:
     closed: bool = False
     champion: str | None = None
     rejected: tuple[str, ...] = ()
+    listed: tuple[Mapping[str, Any], ...] = ()
+    verdicts: tuple[Mapping[str, Any], ...] = ()
+    seed: bool = False
 
 
 @dataclass
@@ -323,12 +330,14 @@ def _on_generation(out: Campaign, body: Mapping[str, Any]) -> None:
                 int(body["rung"]),
                 tuple(body.get("angles", ())),
                 rejected=tuple(body.get("rejected", ())),
+                listed=tuple(body.get("listed", ())),
+                seed=bool(body.get("seed")),
             )
         )
         return
     found = next(one for one in out.generations if one.number == number)
     if body["phase"] == "critiqued":
-        found.critiqued = True
+        found.critiqued, found.verdicts = True, tuple(body.get("verdicts", ()))
     elif body["phase"] == "closed":
         found.closed, found.champion = True, body.get("champion")
         out.stagnation = 0 if found.champion else out.stagnation + 1

@@ -9,13 +9,16 @@ leftover or a time-out means is the caller's to say.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import secrets
 import signal
 import subprocess
+import sys
+import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 MARK = "CARTLAB_WORKER"
@@ -116,6 +119,59 @@ def _untie(process: subprocess.Popen[bytes]) -> None:
         process.stdin.close()
 
 
+# --- what slipped out of its mark -----------------------------------------------------------------------
+
+_SET_CHILD_SUBREAPER = 36
+_running: set[int] = set()  # the sessions of commands that run now, ours by right
+_adopting = 0
+_lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def adopting() -> Iterator[None]:
+    """Meanwhile whoever loses its parent below us becomes our child (Linux), so that a process which took a
+    session of its own and emptied its environment is still found.
+    """
+    _adopt(1)
+    try:
+        yield
+    finally:
+        _adopt(-1)
+
+
+def _adopt(change: int) -> None:
+    global _adopting
+    if sys.platform != "linux":
+        return
+    with _lock:
+        _adopting += change
+        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, int(_adopting > 0), 0, 0, 0)
+
+
+def end_strays() -> int:
+    """Kill and reap our children that lead or sit in a session which is neither ours nor a running command's;
+    returns how many there were. What they leave behind becomes our child in turn.
+    """
+    mine, ended = os.getpid(), 0
+    for _ in range(100):
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError, ValueError):
+                parts = (entry / "stat").read_bytes().rpartition(b") ")[2].split()
+                session = int(parts[3])
+                if int(parts[1]) == mine and session != os.getsid(0) and session not in _running:
+                    found.append((int(entry.name), parts[0] == b"Z"))
+        for pid, gone in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError, ChildProcessError):
+                if not gone:
+                    os.kill(pid, signal.SIGKILL)
+                    ended += 1
+                os.waitpid(pid, 0)
+        if not found:
+            break
+    return ended
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How a command ended. returncode: None where it was killed at its time limit; left: processes that
@@ -145,10 +201,16 @@ def run_shell(
     timeout_s: float,
     log: Path,
     errors: Path | None = None,
+    strays: bool = False,
 ) -> Outcome:
     """Run one shell line to its end; its output is appended to `log`, what it says on stderr to `errors`
-    where that is given. Nothing is left running after any exception, nor when this process is killed.
+    where that is given. Nothing is left running after any exception, nor when this process is killed. strays:
+    also end what dropped its mark; only for a caller that starts no sessions of its own meanwhile.
     """
+    if strays:
+        with adopting():
+            done = run_shell(command, cwd=cwd, env=env, timeout_s=timeout_s, log=log, errors=errors)
+            return replace(done, left=done.left + end_strays())
     mark = secrets.token_hex(8)
     start = time.monotonic()
     with log.open("ab") as output, contextlib.ExitStack() as stack:
@@ -162,6 +224,7 @@ def run_shell(
             stderr=complaints,
             start_new_session=True,
         )
+        _running.add(process.pid)
         try:
             returncode = process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -171,4 +234,5 @@ def run_shell(
             # A command may leave a helper that is just ending (a compiler cache's client); it gets a moment.
             left = leftovers(process, mark, 0.5) if process.returncode is not None else 0
             end(process, mark)
+            _running.discard(process.pid)
     return Outcome(returncode, time.monotonic() - start, left)

@@ -160,6 +160,16 @@ ROWS: tuple[Row, ...] = (
         ("protocol set max_rounds 20", 'protocol set target 0.95 --reason "agreed"'),
     ),
     Row(
+        "holdout",
+        "holdout",
+        "acceptance",
+        "seal an evaluator that no researcher can read; it is asked before a round is kept",
+        (
+            'holdout seal experiment/ --files ../hidden --command "python {holdout}/test.py" --looks 5',
+            "holdout final",
+        ),
+    ),
+    Row(
         "show",
         "show",
         "orient",

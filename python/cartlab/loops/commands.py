@@ -97,7 +97,7 @@ def run(command: str, *, cwd: Path, env: Mapping[str, str], limit_s: float, fold
     for path in (out, err):
         path.write_bytes(b"")
     with _first_line(out) as first:
-        done = run_shell(command, cwd=cwd, env=env, timeout_s=limit_s, log=out, errors=err)
+        done = run_shell(command, cwd=cwd, env=env, timeout_s=limit_s, log=out, errors=err, strays=True)
     return Ran(done.returncode, done.seconds, first[0] if first else None, done.left, out, err)
 
 

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from cartlab.loops import witness
 from cartlab.loops.manifest import LINK, OTHER, Change, Manifest, changes, named
 
 SIZE_CAP = 10 * 1024 * 1024
@@ -66,13 +67,15 @@ class Rules:
 @dataclass(frozen=True)
 class Finding:
     """changes: what is taken over; broken: path -> why it may not change (empty: it complies); dropped: new
-    paths that the ignore rules name, which are no part of a submission; flags: remarks that decide nothing.
+    paths that the ignore rules name, which are no part of a submission; flags: remarks that decide nothing;
+    seeds_only: nothing but literals of seeds was changed.
     """
 
     changes: tuple[Change, ...]
     broken: Mapping[str, str] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
+    seeds_only: bool = False
 
 
 def judge(
@@ -84,9 +87,11 @@ def judge(
     sizes: Mapping[str, int] | None = None,
     escaping: Iterable[str] = (),
     texts: Mapping[str, str] | None = None,
+    edits: Mapping[str, tuple[str, str]] | None = None,
 ) -> Finding:
     """Compare. ignored: new paths that the baseline's ignore rules name; sizes: bytes of new or changed
-    files; escaping: links that lead out of the tree; texts: the text of new files.
+    files; escaping: links that lead out of the tree; texts: the text of new files; edits: the text of changed
+    files before and after.
     """
     hidden, leaving = set(ignored), set(escaping)
     taken: list[Change] = []
@@ -108,7 +113,10 @@ def judge(
         if _EVAL_LIKE.search(text) and path not in dropped
     ]
     flags += [f"link: {c.path}" for c in taken if c.what != "removed" and after[c.path].mode == LINK]
-    return Finding(tuple(taken), broken, tuple(dropped), tuple(flags))
+    pairs = edits or {}
+    flags += [f"⚠ seed literal: {path}" for path in witness.seeds_among(pairs)]
+    lucky = {change.path for change in taken} == set(pairs) and witness.seeds_only(pairs)
+    return Finding(tuple(taken), broken, tuple(dropped), tuple(flags), lucky)
 
 
 def _why_not(change: Change, after: Manifest, rules: Rules, leaving: set[str], size: int) -> str:

@@ -121,9 +121,9 @@ class Desk:
         """Remove an attempt's working copies."""
         shutil.rmtree(self.work_folder(attempt), ignore_errors=True)
 
-    def wrap(self, command: str, *writable: Path) -> str:
-        """The command at the goal's isolation level."""
-        return isolation.wrap(command, self.options.isolation, writable)
+    def wrap(self, command: str, *writable: Path, readable: tuple[Path, ...] = ()) -> str:
+        """The command at the goal's isolation level: of the root it sees these folders and nothing else."""
+        return isolation.wrap(command, self.options.isolation, writable, (self.root,), readable)
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:

@@ -2,7 +2,8 @@
 
 Bodies, as the loops write them; each has "goal", the goal's id:
   goal         "op": opened (the whole description), state, protocol (a change: a new segment where it
-               touches what a number means), extended (more rounds), stop, base (a commit before round 1)
+               touches what a number means), extended (more rounds), holdout (sealed), stop, base (a commit
+               before round 1)
   proposal     "state": one step of an attempt (states.step), with what that step found
   measurement  "role", "tree", "command", "value", "seconds", "isolation": a run that the harness made
   decision     "policy", "status", "measurement" (the seq it rests on), "tree", and its inputs
@@ -153,5 +154,7 @@ def _on_goal(goal: Goal, body: Mapping[str, Any]) -> None:
         goal.body["protocol"] = {**goal.body["protocol"], "max_rounds": body["max_rounds"]}
     elif op == "stop":
         goal.stop_asked = body.get("reason") or "asked to stop"
+    elif op == "holdout":
+        goal.body["holdout"] = {key: body[key] for key in ("digest", "command", "looks")}
     elif op == "base":
         goal.before, goal.accepted = goal.accepted, body["commit"]

@@ -101,13 +101,21 @@ def judge(
         for path in new
         if path in sizes and path.endswith(".py") and sizes[path] <= rules.size_cap
     }
+    edited = [c.path for c in changed if c.what == "changed" and sizes.get(c.path, TEXT_CAP) < TEXT_CAP]
+    old = trees.texts(desk.repo, [base[path].digest for path in edited])
+    new_texts = [(work / path).read_text(encoding="utf-8", errors="replace") for path in edited]
+    edits = dict(zip(edited, zip(old, new_texts, strict=True), strict=True))
     hidden = trees.ignored(desk.worktree(goal).path, new)
     # A checkpoint is what training makes; one that is handed in is not part of a submission.
     checkpoints = rooted(top, protocol_files(protocol.checkpoint))
     hidden |= {path for path in new if manifest.named(path, checkpoints)}
-    return compliance.judge(base, found, rules, ignored=hidden, sizes=sizes, escaping=escaping, texts=texts)
+    return compliance.judge(
+        base, found, rules, ignored=hidden, sizes=sizes, escaping=escaping, texts=texts, edits=edits
+    )
 
 
+# A file above this is data, in which no seed is looked for.
+TEXT_CAP = 1 << 20
 _FILES = (manifest.FILE, manifest.EXECUTABLE)
 
 

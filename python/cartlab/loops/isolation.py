@@ -1,6 +1,7 @@
 """How far a candidate's or a researcher's command is kept from everything else, and the word for it.
 
-`landlock`: the kernel lets it write only in its own folders. `process`: a session of its own and nothing
+`landlock`: the kernel lets it write only in its own folders, and read nothing of the state root but those.
+`process`: a session of its own and nothing
 more; what it then does to the repository is found by comparing, not prevented. The level that was had is
 recorded with every measurement.
 """
@@ -47,13 +48,23 @@ def level(choice: str) -> str:
     return choice
 
 
-def wrap(command: str, level: str, writable: Sequence[Path]) -> str:
-    """The shell line that runs `command` at this level, able to write below `writable`."""
+def wrap(
+    command: str,
+    level: str,
+    writable: Sequence[Path],
+    hidden: Sequence[Path] = (),
+    readable: Sequence[Path] = (),
+) -> str:
+    """The shell line that runs `command` at this level, able to write below `writable`. Of what lies below
+    `hidden` it can read that and `readable` alone, where the level is the kernel's.
+    """
     if level != "landlock":
         return command
     folders = [str(path) for path in writable if path.exists()]
     devices = [name for name in _DEVICES if Path(name).exists()]
-    words = [sys.executable, "-I", str(_SCRIPT), *folders, *devices, "--", "/bin/sh", "-c", command]
+    closed = [word for path in hidden if path.exists() for word in ("--hide", str(path))]
+    closed += [word for path in readable if path.exists() for word in ("--read", str(path))]
+    words = [sys.executable, "-I", str(_SCRIPT), *closed, *folders, *devices, "--", "/bin/sh", "-c", command]
     return "exec " + shlex.join(words)
 
 

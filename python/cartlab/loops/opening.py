@@ -28,6 +28,7 @@ MEANING = (
     "time_limit",
     "epoch_limit",
     "checkpoint",
+    "witnesses",
 )
 SETTABLE = (
     "max_rounds",

@@ -94,3 +94,18 @@ def paired(effects: Sequence[float], *, alpha: float = ALPHA, limit: int = PAIRS
     if len(effects) < limit:
         return Decided(None, f"{len(effects)} of at most {limit} pairs", inputs)
     return Decided("inconclusive", f"{limit} pairs decide nothing at alpha {alpha:g}", inputs)
+
+
+def sentinel(effects: Sequence[float], *, alpha: float = ALPHA) -> str | None:
+    """Why pairs of one tree with itself say that the machine decides, or None: two e-processes, alpha / 2
+    each, so that an honest machine is suspected at most alpha of the time.
+    """
+    bets = Bets(alpha / 2, (1.0,))
+    for value in effects:
+        bets.add(value)
+    lower, upper = bets.lcb, bets.ucb
+    if (lower is not None and lower > 1.0) or (upper is not None and upper < 1.0):
+        return (
+            f"{len(effects)} pairs of the accepted tree with itself differ: the machine decides, not the code"
+        )
+    return None

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cartlab.errors import BadInput
+from cartlab.loops import witness
+from cartlab.loops.witness import NO_WITNESSES, Witnesses
 from cartlab.model import Stored
 
 DESIGN_HEADING = "## Autoresearch Protocol"
@@ -82,9 +84,11 @@ class Protocol(Stored):
     eval_tolerance: float = 0.0
     strict_variable: bool = False
     env_repair: str = ""
+    witnesses: Witnesses = NO_WITNESSES
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     _tuples = ("fixed", "variable")
+    _nested = {"witnesses": Witnesses}  # noqa: RUF012
 
     @property
     def time_limit_s(self) -> float:
@@ -191,6 +195,7 @@ _KNOWN = {
     "Eval": {"metric", "direction", "command", "tolerance", "eval_tolerance"},
     "Profile": {"command"},
     "Train": {"command", "checkpoint", "env_repair"},
+    "Witnesses": {"seconds", "work", "min_time_share", "checks", "check_files"},
     "Kernel Targets": set(),
 }
 
@@ -253,6 +258,9 @@ def _protocol(read: _Read, baseline: str) -> Protocol:
         eval_tolerance=float(tolerance),
         strict_variable=_truth(read.values.get(("", "strict_variable"), "false")),
         env_repair=_command(read.values.get(("Train", "env_repair"), "")),
+        witnesses=witness.parse(
+            {key: _command(text) for (section, key), text in read.values.items() if section == "Witnesses"}
+        ),
         extra={section: lines for section, lines in extra.items() if lines},
     )
 
@@ -399,6 +407,8 @@ def render(value: Protocol, locale: str = "zh", *, ours: bool = True) -> str:
         blocks.append(("Train", "## Train", [f"- {key}: {text}" for key, text in train if text]))
     if value.profile_command:
         blocks.append(("Profile", "## Profile", [f"- command: {value.profile_command}"]))
+    if ours and (asked := witness.render(value.witnesses)):
+        blocks.append(("Witnesses", "## Witnesses", asked))
     lines: list[str] = []
     known = {name for name, _, _ in blocks}
     for name, head, body in blocks:
@@ -446,6 +456,11 @@ _DESIGN = {
     "train_command": ("Train", "command"),
     "checkpoint": ("Train", "checkpoint"),
     "env_repair": ("Train", "env_repair"),
+    "witness_seconds": ("Witnesses", "seconds"),
+    "witness_work": ("Witnesses", "work"),
+    "min_time_share": ("Witnesses", "min_time_share"),
+    "checks_command": ("Witnesses", "checks"),
+    "check_files": ("Witnesses", "check_files"),
 }
 
 

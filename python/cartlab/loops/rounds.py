@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cartlab.errors import NotLegalNow
-from cartlab.loops import commands, policies, tasks, trees, views
+from cartlab.loops import acceptance, commands, policies, tasks, trees, views
 from cartlab.loops.compliance import Finding
 from cartlab.loops.desk import Desk
 from cartlab.loops.dispatch import render_views, top_of, view_paths
@@ -22,6 +22,11 @@ from cartlab.loops.goals import Goal, Try
 from cartlab.loops.intake import PROFILES
 from cartlab.loops.running import Bench, Failed, Value
 from cartlab.loops.views import Best
+
+# One pair in so many is a sentinel.
+SENTINEL_EVERY = 8
+# Verdicts that answer for a tree that is handed in again.
+MEASURED = ("keep", "discard", "unverified", "inconclusive")
 
 
 @dataclass
@@ -55,7 +60,19 @@ def decide(desk: Desk, goal: Goal, one: Try, finding: Finding, policy: str, k: i
     if not finding.changes:
         desk.step(one, "screened", complies=True, changes=0)
         return Result("no_change", "no change: the submission is the accepted tree", done=tuple(done))
-    bench = Bench(desk, one, protocol, top_of(goal), str(submitted["commit"]))
+    if finding.seeds_only:
+        desk.step(one, "screened", complies=True, changes=len(finding.changes), seeds_only=True)
+        return Result(
+            "no_change",
+            "only literals of seeds were changed: the harness draws the seeds, and luck is no gain",
+            done=tuple(done),
+        )
+    bench = acceptance.with_usual(
+        desk,
+        goal,
+        Bench(desk, one, protocol, top_of(goal), str(submitted["commit"])),
+        draw_seed(goal),
+    )
     flags = list(finding.flags) + [f for f in submitted["flags"] if f not in finding.flags]
     if protocol.profile_command and not all(
         (desk.run_folder(one.id) / Path(name.format(n=number)).name).is_file() for name in PROFILES
@@ -81,6 +98,8 @@ def decide(desk: Desk, goal: Goal, one: Try, finding: Finding, policy: str, k: i
             failed.verdict, _joined([failed.insight, *flags]), retry=failed.transient, done=tuple(done)
         )
     done += _trained(desk, one)
+    if found.status == "keep" and (failed_check := acceptance.stands(desk, goal, one, bench)):
+        return Result(failed_check.verdict, _joined([failed_check.insight, *flags]), done=tuple(done))
     won = found.status == "keep"
     insight = _joined([f"{'worked' if won else 'did not help'}: {strategy} ({found.reason})", *flags])
     top_text = value.text if won else best.text
@@ -120,7 +139,7 @@ def measure(
         return pairs(desk, goal, one, bench, direction)
     values: list[Value] = []
     while True:
-        values.append(bench.value(draw_seed(), f"-{len(values) + 1}" if values else ""))
+        values.append(bench.value(draw_seed(goal), f"-{len(values) + 1}" if values else ""))
         numbers = [value.number for value in values]
         if policy == "greedy":
             found = policies.greedy(best.number, numbers[0], direction)
@@ -138,13 +157,26 @@ def measure(
 
 
 def pairs(desk: Desk, goal: Goal, one: Try, bench: Bench, direction: str) -> tuple[Value, policies.Decided]:
-    """Candidate and accepted tree in turn on the same seed, the first of each pair drawn."""
+    """Candidate and accepted tree in turn on the same seed, the first of each pair drawn. Now and then, and
+    nobody can know when, both are the accepted tree: where such pairs differ, it is not the candidate that
+    makes the difference, and nothing is decided.
+    """
     base = replace(bench, commit=goal.accepted)
     effects: list[float] = []
     seqs: list[list[int]] = []
+    sentinels: list[list[int]] = []
+    same: list[float] = []
     shown: Value | None = None
     while True:
-        seed, name = draw_seed(), f"-pair{len(effects) + 1}"
+        if secrets.randbelow(SENTINEL_EVERY) == 0:
+            seed, name = draw_seed(goal), f"-same{len(same) + 1}"
+            one_of, other_of = base.value(seed, f"{name}-a"), base.value(seed, f"{name}-b")
+            same.append(policies.effect(one_of.number, other_of.number, direction))
+            sentinels.append([one_of.seq, other_of.seq])
+            if (word := policies.sentinel(same)) is not None and shown is not None:
+                inputs = {"sentinels": sentinels, "measurements": seqs}
+                return shown, policies.Decided("busy_invalid", word, inputs)
+        seed, name = draw_seed(goal), f"-pair{len(effects) + 1}"
         order = [(bench, f"{name}-cand"), (base, f"{name}-base")]
         first = secrets.randbelow(2)
         got = {id(side): side.value(seed, label) for side, label in (order if first else order[::-1])}
@@ -154,7 +186,8 @@ def pairs(desk: Desk, goal: Goal, one: Try, bench: Bench, direction: str) -> tup
         seqs.append([cand.seq, other.seq])
         found = policies.paired(effects)
         if found.status is not None:
-            return shown, policies.Decided(found.status, found.reason, {**found.inputs, "measurements": seqs})
+            inputs = {**found.inputs, "measurements": seqs, "sentinels": sentinels}
+            return shown, policies.Decided(found.status, found.reason, inputs)
 
 
 def measured_before(goal: Goal, one: Try, tree: str) -> tuple[Value, dict[str, Any]] | None:
@@ -165,6 +198,7 @@ def measured_before(goal: Goal, one: Try, tree: str) -> tuple[Value, dict[str, A
             and other.segment == goal.segment
             and other.steps.get("submitted", {}).get("tree") == tree
             and other.decision is not None
+            and other.decision["status"] in MEASURED
             and other.decision.get("value") is not None
         ):
             body = other.decision
@@ -173,9 +207,15 @@ def measured_before(goal: Goal, one: Try, tree: str) -> tuple[Value, dict[str, A
     return None
 
 
-def draw_seed() -> int:
-    """A seed that no researcher can know before its tree is fixed."""
-    return secrets.randbelow(2**31)
+def draw_seed(goal: Goal | None = None) -> int:
+    """A seed that no researcher can know before its tree is fixed, and that no run of this goal had before:
+    what selected an attempt is never asked again to confirm it.
+    """
+    tries = [] if goal is None else goal.tries
+    used = {body.get("seed") for one in tries for _, body in one.measurements}
+    while (seed := secrets.randbelow(2**31)) in used:
+        continue
+    return seed
 
 
 # --- act ------------------------------------------------------------------------------------------

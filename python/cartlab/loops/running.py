@@ -19,12 +19,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cartlab.errors import CartlabError, MetricError
-from cartlab.loops import commands, manifest, metrics, trees
+from cartlab.loops import commands, manifest, metrics, trees, witness
 from cartlab.loops.commands import Ran
 from cartlab.loops.compliance import takes_over
 from cartlab.loops.desk import Desk
 from cartlab.loops.goals import Try
 from cartlab.loops.protocol import KernelTarget, Protocol, files
+from cartlab.loops.witness import NOTHING_USUAL, Usual
 from cartlab.model import digest_of
 
 TRAIN_GRACE_S = 30.0
@@ -61,8 +62,9 @@ class Value:
 
 @dataclass
 class Bench:
-    """The runs of one attempt. top: the experiment's folder relative to the tree's top ("" for the top).
-    more: further variables of the runs' environment.
+    """The runs of one attempt. top: the experiment's folder relative to the tree's top ("" for the top);
+    usual: what the baseline's run was like, where the protocol asks for witnesses; more: further
+    variables of the runs' environment.
     """
 
     desk: Desk
@@ -71,6 +73,8 @@ class Bench:
     top: str
     commit: str
     more: Mapping[str, str] = field(default_factory=dict)
+    usual: Usual = NOTHING_USUAL
+    _workload: str = ""
 
     @property
     def _logs(self) -> Path:
@@ -79,7 +83,8 @@ class Bench:
     def _place(self, name: str) -> Path:
         return self.desk.work_folder(self.one.id) / name
 
-    def _lay(self, name: str) -> Path:
+    def lay(self, name: str) -> Path:
+        """The attempt's commit in a fresh folder."""
         folder = self._place(name) / "tree"
         trees.lay(self.desk.repo, self.commit, folder)
         return folder
@@ -88,9 +93,9 @@ class Bench:
 
     def parity(self, target: KernelTarget) -> str | None:
         """None where the kernel agrees with its baseline, else the PARITY_FAIL line."""
-        folder = self._lay("parity") / self.top
+        folder = self.lay("parity") / self.top
         command = parity_command(target, self._place("parity") / "target.json")
-        ran = self._run(command, "parity", folder, PARITY_LIMIT_S, f"parity-{target.name}")
+        ran = self.run(command, "parity", folder, PARITY_LIMIT_S, f"parity-{target.name}")
         line = next(
             (text for text in ran.complaint.splitlines() if text.startswith("PARITY_FAIL ")),
             f"PARITY_FAIL target={target.name} kind=error detail="
@@ -106,18 +111,34 @@ class Bench:
         )
         return None if agreed else commands.plain(line, 400)
 
+    def workload(self, protected: manifest.Manifest) -> str:
+        """The hash of what a value means: commands, limits, and the protected files. Equal on both sides of a
+        comparison; it holds no seed and no path.
+        """
+        protocol = self.protocol
+        return digest_of(
+            [
+                protocol.train_command,
+                protocol.eval_command,
+                protocol.time_limit,
+                protocol.epoch_limit,
+                manifest.digest(protected),
+            ]
+        )
+
     # --- train and eval ---------------------------------------------------------------------------
 
     def value(self, seed: int, name: str = "") -> Value:
         """Train where the protocol has a train command, then eval; Failed where either does not do."""
-        folder = self._lay("train")
+        folder = self.lay("train")
         protected = self._protected(folder)
+        self._workload = self.workload(protected)
         if self.protocol.train_command:
             self._train(folder, seed, name)
             self._unchanged(protected, folder, "training")
         place = folder
         if self.protocol.checkpoint:
-            place = self._lay("eval")
+            place = self.lay("eval")
             self._carry(folder, place)
         else:
             self._no_strangers(folder)
@@ -137,7 +158,7 @@ class Bench:
         )
         limit = protocol.time_limit_s + TRAIN_GRACE_S
         self.desk.voice.progress(f"round {self.one.round}: training (at most {limit:g} s)")
-        ran = self._run(command, "train", folder / self.top, limit, f"train{name}", seed)
+        ran = self.run(command, "train", folder / self.top, limit, f"train{name}", seed)
         self.desk.measured(
             self.one,
             "train",
@@ -146,6 +167,7 @@ class Bench:
             seconds=ran.seconds,
             returncode=ran.returncode,
             seed=seed,
+            workload=self._workload,
             left=ran.left,
             log=ran.stdout.name,
         )
@@ -159,6 +181,8 @@ class Bench:
             transient = bool(TRANSIENT.search(ran.complaint)) or ran.returncode in (-9, 137)
             cause = "the machine ran short" if transient else "an error in the code of this round"
             raise Failed("crashed", f"crash: {words}. Likely cause: {cause}", transient)
+        if why := witness.early(ran.seconds, protocol.time_limit_s, protocol.witnesses.min_time_share):
+            raise Failed("checks_failed", why)
         if protocol.checkpoint and not self._checkpoints(folder):
             raise Failed(
                 "crashed",
@@ -171,7 +195,7 @@ class Bench:
         why = ""
         for go in range(self.desk.options.eval_retries + 1):
             label = f"eval{name}" + (f"-{go + 1}" if go else "")
-            ran = self._run(
+            ran = self.run(
                 self.protocol.eval_command,
                 "eval",
                 folder / self.top,
@@ -180,6 +204,9 @@ class Bench:
                 seed,
             )
             number, text, why = self._read_value(ran)
+            claims = metrics.ours(ran.output).values if number is not None else {}
+            stated = claims.get(self.protocol.witnesses.seconds)
+            done = claims.get(self.protocol.witnesses.work)
             seq = self.desk.measured(
                 self.one,
                 "eval",
@@ -189,14 +216,29 @@ class Bench:
                 text=text,
                 problem=why or None,
                 seconds=ran.seconds,
+                stated_s=stated,
+                work=done,
+                seed=seed,
+                workload=self._workload,
                 returncode=ran.returncode,
                 left=ran.left,
             )
             if number is not None:
+                self._believe(ran, stated, done)
                 return Value(number, text, seq)
             if go == 0 and self.protocol.env_repair:
                 self._repair(folder)
         raise Failed("metric_error", f"evaluation failed: {why}")
+
+    def _believe(self, ran: Ran, stated: float | None, done: float | None) -> None:
+        """The evaluation's own words held against the clock and the baseline's work."""
+        asked = self.protocol.witnesses
+        if asked.seconds and stated is None:
+            raise Failed("metric_error", f"evaluation failed: no line METRIC {asked.seconds}=<seconds>")
+        if stated is not None and (why := witness.clock(stated, ran.seconds, self.usual.unaccounted_s)):
+            raise Failed("tampered", why)
+        if why := witness.work(done, self.usual.work):
+            raise Failed("behaviour_changed", why)
 
     def _read_value(self, ran: Ran) -> tuple[float | None, str, str]:
         if ran.returncode is None:
@@ -235,21 +277,30 @@ class Bench:
 
     # --- inside -----------------------------------------------------------------------------------
 
-    def _run(
-        self, command: str, place: str, cwd: Path, limit_s: float, name: str, seed: int | None = None
+    def run(
+        self,
+        command: str,
+        place: str,
+        cwd: Path,
+        limit_s: float,
+        name: str,
+        seed: int | None = None,
+        extra: Mapping[str, str] | None = None,
+        readable: tuple[Path, ...] = (),
     ) -> Ran:
+        """One command in a clean environment, able to write in the folder of `place` alone."""
         own = self._place(place)
-        extra = {
+        told = {
+            **(extra or {}),
             "AR_TIME_LIMIT": f"{self.protocol.time_limit_s:g}",
             "AR_EPOCH_LIMIT": self.protocol.epoch_limit,
             **self.more,
         }
         if seed is not None:
-            extra["AR_SEED"] = str(seed)
-        env = commands.measured_environment(own, extra)
-        return commands.run(
-            self.desk.wrap(command, own), cwd=cwd, env=env, limit_s=limit_s, folder=self._logs, name=name
-        )
+            told["AR_SEED"] = str(seed)
+        env = commands.measured_environment(own, told)
+        wrapped = self.desk.wrap(command, own, readable=(cwd, *readable))
+        return commands.run(wrapped, cwd=cwd, env=env, limit_s=limit_s, folder=self._logs, name=name)
 
     def _tree(self) -> str:
         return trees.tree_of(self.desk.repo, self.commit)

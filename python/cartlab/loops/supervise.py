@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cartlab.errors import BadInput, NotLegalNow
-from cartlab.loops import dispatch, intake, opening, protocol, rounds, tasks, trees, views
+from cartlab.loops import dispatch, holdout, intake, opening, protocol, rounds, tasks, trees, views
 from cartlab.loops.desk import Desk
 from cartlab.loops.goals import Goal, Try
 from cartlab.loops.running import Bench, Failed
@@ -31,6 +31,7 @@ def prepare(desk: Desk) -> None:
     finished or taken back.
     """
     goal = desk.goal()
+    holdout.require_hidden(desk)
     tree = desk.worktree(goal)
     if not tree.exists():
         tree.create(goal.accepted)
@@ -192,7 +193,7 @@ def measure_baseline(desk: Desk) -> None:
     one = Try(f"{goal.id}-baseline{goal.segment}", 0)
     bench = Bench(desk, one, protocol, dispatch.top_of(goal), goal.accepted)
     try:
-        value = bench.value(rounds.draw_seed())
+        value = bench.value(rounds.draw_seed(goal))
     except Failed as failed:
         raise NotLegalNow(
             f"the baseline cannot be measured under the changed protocol: {failed.insight}",

@@ -156,6 +156,11 @@ def patch(repo: Path, base: str, cand: str) -> str:
     return done.decode("utf-8", "replace")
 
 
+def texts(repo: Path, ids: Sequence[str]) -> list[str]:
+    """The content of blobs as text."""
+    return [data.decode("utf-8", "replace") for data in _blobs(repo, ids)]
+
+
 def _blobs(repo: Path, ids: Sequence[str]) -> list[bytes]:
     if not ids:
         return []

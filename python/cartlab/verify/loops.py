@@ -42,6 +42,7 @@ class _Try:
     rank: int = -1
     tree: str | None = None
     evals: dict[int, tuple[str, float]] = field(default_factory=dict)
+    workloads: dict[int, str | None] = field(default_factory=dict)
     status: str | None = None
 
 
@@ -93,6 +94,7 @@ class LoopReplay:
         body, one = event["body"], self._tries.get(event["attempt"])
         if one is not None and body["role"] == "eval" and body.get("value") is not None:
             one.evals[event["seq"]] = (body["tree"], float(body["value"]))
+            one.workloads[event["seq"]] = body.get("workload")
 
     def decision(self, event: Mapping[str, Any]) -> None:
         """A verdict on a loop's attempt."""
@@ -115,6 +117,8 @@ class LoopReplay:
             self._say(name, "its value is not that of an evaluation of its tree")
             return
         goal.trees[str(one.tree)] = float(body["value"])
+        if len({one.workloads[seq] for seq in _rests_on(body["inputs"]) if seq in one.workloads}) > 1:
+            self._say(name, "its evaluations are not of one workload")
         derived = self._derive(one, goal, body)
         if derived != body["status"]:
             self._say(name, f"recorded as {body['status']}, its runs give {derived}")
@@ -152,3 +156,9 @@ class LoopReplay:
         if bets.ucb is not None and bets.ucb <= 1.0:
             return "discard"
         return "inconclusive"
+
+
+def _rests_on(inputs: Mapping[str, Any]) -> list[int]:
+    """The measurements that a decision's inputs name, pairs laid flat."""
+    named = inputs.get("measurements") or []
+    return [seq for one in named for seq in (one if isinstance(one, list) else [one])]

@@ -100,7 +100,7 @@ def translate(space: argparse.Namespace) -> Request:
 
 
 def run(context: Context, request: Request) -> Outcome:
-    from cartlab.loops.campaign import budget, folder, opening, records, told
+    from cartlab.loops.campaign import budget, documents, folder, opening, records, told
     from cartlab.loops.campaign.opening import Wish
     from cartlab.loops.desk import Options
 
@@ -143,6 +143,7 @@ def run(context: Context, request: Request) -> Outcome:
         told.tell(
             desk, "approval_required", "design-only: no protocol or no compute; nothing will be measured"
         )
+    documents.render(desk)
     ledger.project()
     out.ledger, out.recorded = str(context.root.path / "events.jsonl"), True
     out.report.outputs = [campaign.folder]

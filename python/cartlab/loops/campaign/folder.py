@@ -92,6 +92,27 @@ def with_block(old: str | None, body: str, head: str) -> str:
     return old[:at] + block + old[end + len(END) :].removeprefix("\n")
 
 
+def with_sections(old: str | None, bodies: Mapping[str, str], head: str) -> str:
+    """A document's text with one rendered block in each of these sections; missing sections are added."""
+    text = head.rstrip() + "\n" if old is None or not old.strip() else old
+    for name, body in bodies.items():
+        hit = re.search(rf"^##+ {re.escape(name)}[ \t]*$", text, re.MULTILINE | re.IGNORECASE)
+        if hit is None:
+            text = f"{text.rstrip()}\n\n{with_block(None, body, f'## {name}')}"
+            continue
+        after = re.search(r"^#{1,2} ", text[hit.end() :], re.MULTILINE)
+        end = hit.end() + after.start() if after else len(text)
+        section = with_block(text[hit.start() : end], body, "")
+        text = text[: hit.start()] + section.rstrip() + "\n" + ("\n" if after else "") + text[end:]
+    return text
+
+
+def without_block(text: str) -> str:
+    """A document's text with the rendered lines empty: what people wrote, at its own line numbers."""
+    pattern = re.escape(BEGIN) + ".*?" + re.escape(END)
+    return re.sub(pattern, lambda hit: "\n" * hit[0].count("\n"), text, flags=re.DOTALL)
+
+
 def block_of(text: str) -> str:
     """The rendered part of a document, or all of it where it has none."""
     at = text.find(BEGIN)
@@ -164,6 +185,7 @@ def data_text(source: str, why: str) -> str:
                 f"source = {source}",
                 "train =        # globs of the training split's files in the experiment's folder",
                 "held_out =     # globs of the held-out split's",
+                "no_split =     # why there is no split to compare, where there is none",
                 "",
                 why,
             ]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cartlab.errors import BadInput, NotLegalNow
 from cartlab.loops import manifest, trees
-from cartlab.loops.campaign.folder import PREVIOUS_WORK, Folder
+from cartlab.loops.campaign.folder import PREVIOUS_WORK, Folder, without_block
 from cartlab.loops.campaign.hypotheses import ANGLES, is_source
 
 BEFORE_RUN = ("COMPUTE.md", "DATA.md", "BUDGET.md")
@@ -111,7 +111,8 @@ def _cited(name: str, text: str, commits: bool) -> None:
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
     """Numbered lines without comments; a comment of several lines leaves its numbers."""
-    blank = re.sub(r"<!--.*?-->", lambda hit: "\n" * hit[0].count("\n"), text, flags=re.DOTALL)
+    blank = without_block(text)
+    blank = re.sub(r"<!--.*?-->", lambda hit: "\n" * hit[0].count("\n"), blank, flags=re.DOTALL)
     for number, line in enumerate(blank.splitlines(), 1):
         yield number, line.strip()
 

@@ -148,7 +148,8 @@ class Lever:
 @dataclass
 class Campaign:
     """The campaign as its events tell it. stagnation: closed generations without a new champion, since the
-    last one or since the lever was changed; searches: what was searched before rung 3; not_run: exp_ids.
+    last one or since the lever was changed; searches: what was searched before rung 3; base: the commit that
+    it started from.
     """
 
     goal: Goal
@@ -162,6 +163,7 @@ class Campaign:
     searches: list[str] = field(default_factory=list)
     stagnation: int = 0
     blocker: str = ""
+    base: str = ""
     # (exp_id, generation) of each champion, in order.
     champions: list[tuple[str, int]] = field(default_factory=list)
 
@@ -304,7 +306,9 @@ def read(events: Iterable[Event], goal_id: str) -> Campaign:
 
 def _on_goal(out: Campaign, body: Mapping[str, Any]) -> None:
     op = body["op"]
-    if op == "budget":
+    if op == "opened":
+        out.base = str(body["baseline_commit"])
+    elif op == "budget":
         out.budget = Budget.from_json(body["budget"])
     elif op == "generation":
         _on_generation(out, body)

@@ -28,7 +28,7 @@ def translate(space: argparse.Namespace) -> Request:
 
 def run(context: Context, request: Request) -> Outcome:
     from cartlab.ledger import Ledger
-    from cartlab.loops import desk, experiences, views
+    from cartlab.loops import audit, desk, experiences, views
 
     root = context.root.path
     if not root.is_dir():
@@ -38,7 +38,7 @@ def run(context: Context, request: Request) -> Outcome:
     out.ledger = str(root / "events.jsonl")
     if request.id is not None:
         goal, one = desk.attempt_named(events, request.id)
-        return _attempt(context, out, goal, one)
+        return _attempt(context, out, goal, one, audit.of_attempt(events, one.id))
     newest = desk.newest(events, "supervise")
     if newest is None:
         out.text = ["no goal was opened in this root"]
@@ -60,7 +60,7 @@ def run(context: Context, request: Request) -> Outcome:
     return out
 
 
-def _attempt(context: Context, out: Outcome, goal: Any, one: Any) -> Outcome:
+def _attempt(context: Context, out: Outcome, goal: Any, one: Any, audits: list[dict[str, Any]]) -> Outcome:
     from cartlab.loops import trees
 
     out.attempt_id = one.id
@@ -75,6 +75,7 @@ def _attempt(context: Context, out: Outcome, goal: Any, one: Any) -> Outcome:
         "steps": {name: dict(body) for name, body in one.steps.items()},
         "measurements": [{"seq": seq, **body} for seq, body in one.measurements],
         "decision": None if one.decision is None else dict(one.decision),
+        "audits": audits,
         "patch": patch,
     }
     out.text = [
@@ -89,5 +90,6 @@ def _attempt(context: Context, out: Outcome, goal: Any, one: Any) -> Outcome:
         out.text.append(
             f"  event {seq}: {body['role']}{value}, {body['seconds']:.1f} s, isolation {body['isolation']}"
         )
+    out.text += [f"  audit of {body['time']}: {body['word']}, {body['reason']}" for body in audits]
     out.text += patch.splitlines()
     return out

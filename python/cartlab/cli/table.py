@@ -170,6 +170,13 @@ ROWS: tuple[Row, ...] = (
         ),
     ),
     Row(
+        "audit",
+        "audit",
+        "acceptance",
+        "run a kept attempt again from a fresh checkout, and hold what is stored against it",
+        ("audit r3", "audit 20260101-120000 --json", "audit r3 --runs 8"),
+    ),
+    Row(
         "show",
         "show",
         "orient",

@@ -62,10 +62,13 @@ class LoopReplay:
         self._say = say
         self._goals: dict[str, _Goal] = {}
         self._tries: dict[str, _Try] = {}
+        self._values: dict[int, tuple[str, float]] = {}
 
     def goal(self, event: Mapping[str, Any]) -> None:
         """An opening, a change, or a state."""
         body = event["body"]
+        if body["op"] == "audit":
+            self._audit(body)
         if body["op"] in ("opened", "protocol") and "protocol" in body["describes"]:
             protocol = body["describes"]["protocol"]
             goal = self._goals.get(body["goal"])
@@ -92,6 +95,8 @@ class LoopReplay:
     def measurement(self, event: Mapping[str, Any]) -> None:
         """A run that the harness made."""
         body, one = event["body"], self._tries.get(event["attempt"])
+        if body["role"] == "eval" and body.get("value") is not None:
+            self._values[event["seq"]] = (str(event["attempt"]), float(body["value"]))
         if one is not None and body["role"] == "eval" and body.get("value") is not None:
             one.evals[event["seq"]] = (body["tree"], float(body["value"]))
             one.workloads[event["seq"]] = body.get("workload")
@@ -124,6 +129,27 @@ class LoopReplay:
             self._say(name, f"recorded as {body['status']}, its runs give {derived}")
         if body["status"] in KEEPS:
             goal.best = float(body["value"])
+
+    def _audit(self, body: Mapping[str, Any]) -> None:
+        """An audit's word from its recorded pairs."""
+        name, goal = str(body["attempt"]), self._goals.get(body["goal"])
+        named = [seq for pair in body["pairs"] for seq in pair]
+        if goal is None or any(
+            not self._values.get(seq, ("", 0.0))[0].startswith(f"{name}-audit") for seq in named
+        ):
+            self._say(name, "an audit names evaluations that were not made for it")
+            return
+        if not body["complete"]:
+            return
+        sign = 1.0 if goal.direction == "higher" else -1.0
+        pairs = [(self._values[x][1], self._values[y][1]) for x, y in body["pairs"]]
+        gain = statistics.median(sign * (math.log(x / y) if x > 0 and y > 0 else x - y) for x, y in pairs)
+        new, stored = [x for x, _ in pairs], float(body["stored"])
+        wide = max(new) - min(new) + body["tolerance"] + 1e-9 * abs(stored)
+        inside = min(new) - wide <= stored <= max(new) + wide
+        word = "not_reproduced" if gain <= 0 else "reproduced" if inside else "moved"
+        if word != body["word"]:
+            self._say(name, f"an audit says {body['word']}, its runs give {word}")
 
     def _derive(self, one: _Try, goal: _Goal, body: Mapping[str, Any]) -> str:
         """The verdict that the recorded evaluations give under the decision's policy."""

@@ -8,7 +8,11 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 PAGE = Path(__file__).parents[3] / "docs" / "loops.md"
-CARRIED_OUT = [*(f"LH{n}" for n in range(1, 17)), *(f"LS{n}" for n in range(1, 38))]
+CARRIED_OUT = [
+    *(f"LH{n}" for n in range(1, 17)),
+    *(f"LS{n}" for n in range(1, 38)),
+    *(f"LA{n}" for n in range(1, 23)),
+]
 
 
 def rows() -> dict[str, str]:

@@ -104,6 +104,12 @@ def run(context: Context, request: Request) -> Outcome:
         "duplicates": {one.exp_id: one.pruned for one in mine if one.pruned is not None},
         "rejected": list(last.rejected),
     }
+    wrong = [one.exp_id for one in live if one.hypothesis.direction != campaign.direction]
+    if wrong:
+        context.talk.warn(
+            f"experiment {', '.join(wrong)}: predicted to make {campaign.metric} worse "
+            f"({campaign.direction} is better)"
+        )
     out.text = [
         f"generation {last.number}: {len(live)} hypotheses"
         + (", queued" if last.seed else ", to be criticised" if live else "; none is new, it is closed"),

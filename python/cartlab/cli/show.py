@@ -40,6 +40,9 @@ def run(context: Context, request: Request) -> Outcome:
         goal, one = desk.attempt_named(events, request.id)
         return _attempt(context, out, goal, one, audit.of_attempt(events, one.id))
     newest = desk.newest(events, "supervise")
+    campaign = desk.newest(events, "campaign")
+    if campaign is not None and (newest is None or campaign.opened > newest.opened):
+        return _campaign(out, events, campaign.id)
     if newest is None:
         out.text = ["no goal was opened in this root"]
         return out
@@ -60,6 +63,54 @@ def run(context: Context, request: Request) -> Outcome:
     return out
 
 
+def _hypothesis(proposed: Any) -> list[str]:
+    """What an experiment of a campaign is to show."""
+    idea = proposed.get("hypothesis")
+    if not idea:
+        return []
+    return [
+        f"hypothesis: {idea['change']}",
+        f"mechanism: {idea['mechanism']}",
+        f"expected: {idea['expected_delta']:+g}; wrong if: {idea['falsification']}",
+    ]
+
+
+def _campaign(out: Outcome, events: Any, goal: str) -> Outcome:
+    """The newest campaign: its experiments, what it has spent, and who leads."""
+    from cartlab.loops.campaign import board, budget, records, tables
+
+    found, spent = records.read(events, goal), budget.spent(events, goal)
+    champion = found.champion
+    out.details = {
+        "goal": goal,
+        "slug": found.slug,
+        "folder": found.folder,
+        "state": found.goal.state,
+        "reason": found.goal.reason,
+        "accepted": found.goal.accepted,
+        "champion": None if champion is None else champion.exp_id,
+        "stagnation": found.stagnation,
+        "lever": {"id": found.lever.id, "rung": found.lever.rung, "title": found.lever.title},
+        "budget": found.budget.to_json(),
+        "spent": spent.to_json(),
+        "experiments": [
+            {"id": one.one.id, "exp_id": one.exp_id, "gen": one.gen, "status": one.status, "value": one.value}
+            for one in found.experiments
+        ],
+    }
+    reason = f" ({found.goal.reason})" if found.goal.reason else ""
+    last = found.generation
+    stage = "nothing is planned" if last is None else f"generation {last.number}"
+    out.text = [
+        f"campaign {found.slug}: {found.goal.state}{reason}; {stage}",
+        f"spent {spent.compute_s / 60:.1f} of {found.budget.cap_s / 60:.1f} minutes of compute; stagnant "
+        f"generations: {found.stagnation} of {found.budget.stagnation}",
+        *tables.render(tables.rows_of(found)).splitlines(),
+        *board.leaderboard(found).splitlines(),
+    ]
+    return out
+
+
 def _attempt(context: Context, out: Outcome, goal: Any, one: Any, audits: list[dict[str, Any]]) -> Outcome:
     from cartlab.loops import trees
 
@@ -67,7 +118,9 @@ def _attempt(context: Context, out: Outcome, goal: Any, one: Any, audits: list[d
     submitted = one.steps.get("submitted", {})
     patch = ""
     if one.commit is not None:
-        patch = trees.patch(context.repo, str(one.steps["proposed"]["base"]), one.commit)
+        # A campaign's experiment is made from the champion of its launch, a round from that of its proposal.
+        made_from = {**one.steps["proposed"], **one.steps["dispatched"]}["base"]
+        patch = trees.patch(context.repo, str(made_from), one.commit)
     out.details = {
         "goal": goal.id,
         "round": one.round,
@@ -80,6 +133,7 @@ def _attempt(context: Context, out: Outcome, goal: Any, one: Any, audits: list[d
     }
     out.text = [
         f"{one.id}: round {one.round} of {goal.id}, {one.state}",
+        *_hypothesis(one.steps["proposed"]),
         f"strategy: {submitted.get('strategy') or 'not handed in yet'}",
         f"verdict: {one.status or 'none yet'}",
     ]

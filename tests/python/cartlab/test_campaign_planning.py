@@ -76,6 +76,19 @@ def test_lc2_lc9_a_diverse_cited_matrix_is_queued_and_everybody_is_told(
     assert lab.cartlab("verify") == 0
 
 
+def test_show_tells_the_campaign_and_an_experiment_s_hypothesis(
+    lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan(lab, matrix())
+    assert "predicted to make rate worse (higher is better)" in capsys.readouterr().err
+    assert lab.cartlab("show") == 0
+    shown = capsys.readouterr().out
+    assert "campaign slope: not_started; generation 0" in shown and "| 7 | K | change h7 |" in shown
+    assert lab.cartlab("show", "e3") == 0
+    shown = capsys.readouterr().out
+    assert "hypothesis: change h3" in shown and "expected: -0.5; wrong if: the error stays" in shown
+
+
 @pytest.mark.parametrize(
     ("found", "what"),
     [

@@ -3,5 +3,6 @@
 Contract: docs/loops.md. Values and pure parts: metrics, protocol, experiences, states, goals, compliance,
 policies, tasks, views. What touches the machine: manifest, trees, worktree, isolation, commands, running.
 A round: dispatch, intake, rounds. The loops: handoff, opening, supervise, byhand; approvals and stall beside
-them. landlock.py and parity_probe.py are scripts that run by path in other processes.
+them. campaign/ is the loop of generations on the same parts (docs/campaign.md).
+landlock.py and parity_probe.py are scripts that run by path in other processes.
 """

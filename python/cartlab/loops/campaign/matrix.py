@@ -1,7 +1,7 @@
 """The matrix of hypotheses: what makes it diverse enough for its compute, and who proposes next. Pure.
 
-Where the rules contradict each other the ruling is docs/campaign.md's: a matrix that has no room for every angle
-keeps F and K (and G, I, J where there are ideas for them), and gives up A to E first.
+Where the rules contradict each other the ruling is docs/campaign.md's: a matrix that has no room for every
+angle keeps F and K (and G, I, J where there are ideas for them), and gives up A to E first.
 """
 
 from __future__ import annotations

@@ -24,6 +24,9 @@ KINDS = ("slices", "command", "pytest-benchmark")
 DIRECTIONS = ("higher", "lower")
 
 _REQUIRED = object()
+_TIMEOUT = "timeout_s"
+# Ten years: no wait of the system's takes more.
+_FOREVER_S = 10 * 366 * 86400.0
 
 Keys = Mapping[str, tuple[type, Any]]
 
@@ -119,6 +122,11 @@ def load(repo: Path) -> Config:
             f"{FILE} must stand at the repository's top; {error.strerror or error}",
             "write one: docs/benchmarking.md lists its keys",
         ) from None
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"{FILE} must be UTF-8 text; found {error.object[error.start]:#04x} at byte {error.start}",
+            _correct(path),
+        ) from None
     return parse(text, path)
 
 
@@ -130,12 +138,19 @@ def parse(text: str, path: Path | None = None) -> Config:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{FILE} must be TOML; {error}", _correct(path)) from None
-    top = _table(raw, _TOP, "", path)
-    if top["schema"] != 1:
+    # Before the keys: another schema has others.
+    if type(raw.get("schema")) is int and raw["schema"] != 1:
         raise BadInput(
-            f"{FILE}: schema must be 1; found {top['schema']}", "update cartlab, or write schema = 1"
+            f"{FILE}: schema must be 1; found {raw['schema']}", "update cartlab, or write schema = 1"
         )
+    top = _table(raw, _TOP, "", path)
     build = _table(top["build"], _BUILD, "build", path)
+    parts = build["artifact"].split("/")
+    if build["artifact"].startswith("/") or {"", ".", ".."} & set(parts):
+        raise BadInput(
+            f"{FILE}: build.artifact must name a file below CARTLAB_BUILD_DIR; found {build['artifact']!r}",
+            _correct(path),
+        )
     for key, value in build["env"].items():
         if not isinstance(value, str):
             raise BadInput(f"{FILE}: build.env.{key} must be text; found {value!r}", _correct(path))
@@ -177,8 +192,30 @@ def _workload(name: str, body: Any, path: Path | None) -> Workload:
             f"{FILE}: {where}.params.{HELD_OUT} is the controller's own: a confirm run draws it",
             "give the param another name",
         )
+    if row["verify"] < 0:
+        raise BadInput(f"{FILE}: {where}.verify must be 0 or more; found {row['verify']}", _correct(path))
+    if row["kind"] != "slices":
+        _processes(row["params"], f"{where}.params", path)
     verify_steps = row.pop("verify")
     return Workload(name=name, verify_steps=verify_steps, **row)
+
+
+def _processes(params: Mapping[str, Any], where: str, path: Path | None) -> None:
+    """The two params that the controller itself takes where a workload is whole processes."""
+    runs = params.get("runs", 2)
+    if type(runs) is not int or runs < 2 or runs % 2:
+        raise BadInput(
+            f"{FILE}: {where}.runs must be an even number of at least 2; found {runs!r}",
+            _correct(path),
+        )
+    if "timeout_s" in params:
+        _limit(params["timeout_s"], f"{where}.timeout_s", path)
+
+
+def _limit(value: Any, where: str, path: Path | None) -> None:
+    """A number of seconds that a process may be waited for."""
+    if type(value) not in (int, float) or not 0 < value < _FOREVER_S:
+        raise BadInput(f"{FILE}: {where} must be seconds above 0; found {value!r}", _correct(path))
 
 
 def _surface(name: str, body: Any, path: Path | None) -> Surface:
@@ -220,6 +257,8 @@ def _table(body: Any, keys: Keys, where: str, path: Path | None) -> dict[str, An
                 f"{FILE}: {prefix}{key} must be {wanted}; found {json.dumps(value, default=str)}",
                 _correct(path),
             )
+        if key == _TIMEOUT:
+            _limit(value, f"{prefix}{key}", path)
         out[key] = value
     return out
 

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,25 @@ SERVER = Path(__file__).resolve().parent.parent / "slice_server.py"
 
 # Seconds that one request may take. `run` is per request: a slice aims at tens of milliseconds.
 LIMITS_S: Mapping[str, float] = {"open": 120.0, "run": 60.0, "digest": 60.0, "verify": 600.0, "close": 10.0}
+
+# What each answer holds. A build shares its process with the server and may garble what that says.
+_ANSWERS: Mapping[str, Mapping[str, Callable[[Any], bool]]] = {
+    "run": {"ns": lambda value: type(value) is int, "cpu_ns": lambda value: type(value) is int},
+    "digest": {"digest": lambda value: isinstance(value, str)},
+    "verify": {
+        "digest": lambda value: isinstance(value, str),
+        "per_step": lambda value: _are_labelled(value),
+    },
+}
+_LONGEST = 16 << 20  # bytes of an answer
+
+
+def _are_labelled(rows: Any) -> bool:
+    """Pairs of label and digest."""
+    return isinstance(rows, list) and all(
+        isinstance(row, list) and len(row) == 2 and all(isinstance(item, str) for item in row) for row in rows
+    )
+
 
 BASELINE = "baseline"
 _PASSED_ON = ("PATH", "LANG", "LD_LIBRARY_PATH", "SYSTEMROOT")
@@ -172,6 +191,13 @@ class Worker:
                     "stderr": self.stderr_tail(),
                 },
             )
+        wrong = [key for key, fits in _ANSWERS.get(op, {}).items() if not fits(answer.get(key))]
+        if wrong:
+            raise WorkerCrashed(
+                f"the {self.side}'s worker must answer {op} with {wrong[0]}; found {line[:80]!r}",
+                "look for code of the build that writes into the worker's answers",
+                details={"side": self.side, "op": op, "stderr": self.stderr_tail()},
+            )
         return answer
 
     def _failure(self, answer: dict[str, Any]) -> type[CartlabError]:
@@ -229,6 +255,11 @@ class Worker:
             if not chunk:
                 raise self._crashed(op)
             self._buffer += chunk
+            if len(self._buffer) > _LONGEST:
+                raise WorkerCrashed(
+                    f"the {self.side}'s worker must answer {op} in one line; found {_LONGEST >> 20} MiB",
+                    details={"side": self.side, "op": op},
+                )
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line
 

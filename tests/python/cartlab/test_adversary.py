@@ -361,3 +361,37 @@ def test_a_candidates_worker_sees_nothing_of_the_callers_environment(
     )
     assert abs(block(project, honest, cand)) < NOTHING_GAINED
     assert os.environ["CARTLAB_SECRET"] == "value"
+
+
+@pytest.mark.parametrize(
+    ("op", "answer", "says"),
+    [
+        ("run", {}, "must answer run with ns"),
+        ("run", {"ns": "1000", "cpu_ns": 1}, "must answer run with ns"),
+        ("run", {"ns": True, "cpu_ns": 1}, "must answer run with ns"),
+        ("run", {"ns": 1000}, "must answer run with cpu_ns"),
+        ("run", ["ns"], "must answer run in JSON"),
+        ("digest", {"digest": 0}, "must answer digest with digest"),
+        ("verify", {"per_step": []}, "must answer verify with digest"),
+        ("verify", {"digest": "", "per_step": [["label"]]}, "must answer verify with per_step"),
+        ("verify", {"digest": "", "per_step": [5]}, "must answer verify with per_step"),
+    ],
+)
+def test_an_answer_of_another_form_is_a_crash_of_its_side(
+    project: fake_project.Project, root: Path, honest: Build, op: str, answer: object, says: str
+) -> None:
+    text = f"import __main__\n__main__.Server.{op} = lambda self, request: {answer!r}\n"
+    cand = extended(project, root, text)
+    with pytest.raises(WorkerCrashed, match=f"the candidate's worker {says}") as error:
+        if op == "verify":
+            measure.verify_equal(project.plan(), honest, cand, repo=project.path)
+        else:
+            block(project, honest, cand)
+    assert error.value.exit_code == 15
+
+
+def test_an_answer_without_end_is_cut(project: fake_project.Project, root: Path, honest: Build) -> None:
+    text = "import __main__\n__main__.Server.run = lambda self, request: {'ns': 'x' * (40 << 20)}\n"
+    cand = extended(project, root, text)
+    with pytest.raises(WorkerCrashed, match="must answer run in one line; found 16 MiB"):
+        block(project, honest, cand)

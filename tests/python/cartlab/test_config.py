@@ -41,6 +41,16 @@ def test_the_fake_projects_file_is_read_into_values() -> None:
         ('default_workload = "fake"', 'default_workload = "other"', "default_workload must be one of fake"),
         ('paths = ["engine.c"]', 'paths = "engine.c"', "surfaces.native.paths must be a list of texts"),
         ("schema = 1", "schema = ", "must be TOML"),
+        ("schema = 1", 'schema = 2\nnews = "a key of that schema"', "schema must be 1; found 2"),
+        ("schema = 1", "schema = true", "schema must be a number"),
+        ('"libengine.so"', '"/usr/lib/libengine.so"', "build.artifact must name a file below"),
+        ('"libengine.so"', '"../libengine.so"', "build.artifact must name a file below"),
+        ('"libengine.so"', '""', "build.artifact must name a file below"),
+        ("timeout_s = 60", "timeout_s = 0", "build.timeout_s must be seconds above 0; found 0.0"),
+        ("timeout_s = 60", "timeout_s = -1", "build.timeout_s must be seconds above 0"),
+        ("timeout_s = 60", "timeout_s = nan", "build.timeout_s must be seconds above 0"),
+        ("timeout_s = 60", "timeout_s = inf", "build.timeout_s must be seconds above 0"),
+        ("verify = 20", "verify = -20", "workload.fake.verify must be 0 or more"),
     ],
 )
 def test_a_mistake_in_the_file_is_one_clear_line(old: str, new: str, named: str) -> None:
@@ -71,3 +81,30 @@ def test_a_workload_may_guard_and_may_not_name_a_draw_of_its_own() -> None:
         config.parse(fake_project.CONFIG.replace("verify = 20", "verify = 20\nguards = 1"))
     with pytest.raises(BadInput, match="held_out is the controller's own"):
         config.parse(fake_project.CONFIG.replace("lanes = 4", 'lanes = 4, held_out = "mine"'))
+
+
+@pytest.mark.parametrize(
+    ("params", "named"),
+    [
+        ("runs = 0", "workload.rate.params.runs must be an even number of at least 2"),
+        ("runs = 3", "params.runs must be an even number"),
+        ('runs = "four"', "params.runs must be an even number"),
+        ("runs = true", "params.runs must be an even number"),
+        ('timeout_s = "long"', "workload.rate.params.timeout_s must be seconds above 0"),
+        ("timeout_s = 0", "params.timeout_s must be seconds above 0"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["command", "pytest-benchmark"])
+def test_what_the_controller_takes_of_a_commands_params_is_checked(
+    kind: str, params: str, named: str
+) -> None:
+    workload = f'\n[workload.rate]\nkind = "{kind}"\ncommand = "x"\nmetric = "rate"\nparams = {{ %s }}\n'
+    config.parse(fake_project.CONFIG + workload % "runs = 6, timeout_s = 2")
+    with pytest.raises(BadInput, match=named):
+        config.parse(fake_project.CONFIG + workload % params)
+
+
+def test_a_file_that_is_no_utf8_is_named_by_its_byte(tmp_path: Path) -> None:
+    (tmp_path / config.FILE).write_bytes(b'schema = 1\nx = "\xff"')
+    with pytest.raises(BadInput, match=r"must be UTF-8 text; found 0xff at byte 16"):
+        config.load(tmp_path)

@@ -36,6 +36,22 @@ class Flags:
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """The flags of supervise and attempt."""
+    group = declare_how(parser)
+    group.add_argument(
+        "--recent", type=positive_int, default=5, metavar="N", help="rows of the table in the prompt (5)"
+    )
+    group.add_argument(
+        "--plateau",
+        type=positive_int,
+        default=5,
+        metavar="N",
+        help="rounds without a gain before a warning (5)",
+    )
+    declare_locale(parser)
+
+
+def declare_how(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """The flags that each loop has: policy and isolation."""
     group = parser.add_argument_group("how the loop runs")
     group.add_argument(
         "--policy",
@@ -58,17 +74,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="a further folder that the researcher may write; hidden folders of the home are allowed",
     )
-    group.add_argument(
-        "--recent", type=positive_int, default=5, metavar="N", help="rows of the table in the prompt (5)"
-    )
-    group.add_argument(
-        "--plateau",
-        type=positive_int,
-        default=5,
-        metavar="N",
-        help="rounds without a gain before a warning (5)",
-    )
-    declare_locale(parser)
+    return group
 
 
 def declare_locale(parser: argparse.ArgumentParser) -> None:

@@ -28,7 +28,7 @@ def translate(space: argparse.Namespace) -> Request:
 
 def run(context: Context, request: Request) -> Outcome:
     from cartlab.ledger import Ledger
-    from cartlab.loops import audit, desk, experiences, views
+    from cartlab.loops import audit, desk
 
     root = context.root.path
     if not root.is_dir():
@@ -39,10 +39,9 @@ def run(context: Context, request: Request) -> Outcome:
     if request.id is not None:
         goal, one = desk.attempt_named(events, request.id)
         return _attempt(context, out, goal, one, audit.of_attempt(events, one.id))
-    newest = desk.newest(events, "supervise")
-    campaign = desk.newest(events, "campaign")
-    if campaign is not None and (newest is None or campaign.opened > newest.opened):
-        return _campaign(out, events, campaign.id)
+    newest = desk.newest(events)
+    if newest is not None and newest.loop == "campaign":
+        return _campaign(out, events, newest.id)
     if newest is None:
         out.text = ["no goal was opened in this root"]
         return out
@@ -58,9 +57,19 @@ def run(context: Context, request: Request) -> Outcome:
     }
     out.text = [
         f"goal {newest.id}: {newest.state}" + (f" ({newest.reason})" if newest.reason else ""),
-        *experiences.render(views.experiences_of(newest)).splitlines()[2:],
+        *_rounds(events, newest),
     ]
     return out
+
+
+def _rounds(events: Any, goal: Any) -> list[str]:
+    """A goal's rounds as its own document shows them."""
+    from cartlab.loops import experiences, journal_file, views
+    from cartlab.loops.journal import session
+
+    if goal.loop == session.LOOP:
+        return journal_file.summary(session.journal_of(events, goal.id))
+    return experiences.render(views.experiences_of(goal)).splitlines()[2:]
 
 
 def _hypothesis(proposed: Any) -> list[str]:

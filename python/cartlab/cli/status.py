@@ -118,7 +118,6 @@ def loop_of(events: Any) -> dict[str, Any] | None:
     if all(event["type"] != "goal" for event in events):
         return None
     from cartlab.loops.desk import newest
-    from cartlab.loops.views import best_of
 
     goal = newest(events)
     if goal is None:
@@ -127,9 +126,20 @@ def loop_of(events: Any) -> dict[str, Any] | None:
         "goal": goal.id,
         "state": goal.state,
         "rounds": len(goal.closed_rounds()),
-        "best": best_of(goal).text,
+        "best": _best(goal),
         "worktree": goal.body["worktree"],
     }
+
+
+def _best(goal: Any) -> str:
+    """The goal's best value as it was printed; each kind of loop knows its own."""
+    from cartlab.loops import views
+    from cartlab.loops.journal import session
+
+    if goal.loop == session.LOOP:
+        best = session.best_of(goal)
+        return "none" if best is None else best.text
+    return views.best_of(goal).text if goal.loop == "supervise" else "none"
 
 
 def keeps(status: str) -> bool:

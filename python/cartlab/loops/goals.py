@@ -3,7 +3,8 @@
 Bodies, as the loops write them; each has "goal", the goal's id:
   goal         "op": opened (the whole description), state, protocol (a change: a new segment where it
                touches what a number means), extended (more rounds), holdout (sealed), stop, base (a commit
-               before round 1)
+               before round 1); of a journal also files (they are committed), finalizing and finalized (its
+               branches)
   proposal     "state": one step of an attempt (states.step), with what that step found
   measurement  "role", "tree", "command", "value", "seconds", "isolation": a run that the harness made
   decision     "policy", "status", "measurement" (the seq it rests on), "tree", and its inputs
@@ -156,5 +157,7 @@ def _on_goal(goal: Goal, body: Mapping[str, Any]) -> None:
         goal.stop_asked = body.get("reason") or "asked to stop"
     elif op == "holdout":
         goal.body["holdout"] = {key: body[key] for key in ("digest", "command", "looks")}
+    elif op == "files":
+        goal.body.update(body["describes"])
     elif op == "base":
         goal.before, goal.accepted = goal.accepted, body["commit"]

@@ -3,7 +3,9 @@
 Source: docs/loops.md. Nothing is shared with the loops' own code. What has to hold: an attempt's steps are in
 order; a decision that keeps rests on an evaluation that the harness recorded before it, of the tree that was
 handed in, with the value that the decision states; under each policy the recorded runs give the stated
-verdict; only what was kept is accepted; a kept value beats the best one before it.
+verdict; only what was kept is accepted; a kept value beats the best one before it. A journal's baseline is an
+attempt too; its keeps may also rest on less code at an equal value, and a broken guard or whoever handed in
+may take one back.
 """
 
 from __future__ import annotations
@@ -41,18 +43,25 @@ class _Try:
     goal: str
     rank: int = -1
     tree: str | None = None
+    lines: int = 0
     evals: dict[int, tuple[str, float]] = field(default_factory=dict)
     workloads: dict[int, str | None] = field(default_factory=dict)
+    metrics: dict[int, Mapping[str, float]] = field(default_factory=dict)
+    checks: int | None = None
     status: str | None = None
 
 
 @dataclass
 class _Goal:
-    """A goal's direction and best value in its current segment."""
+    """A goal's direction and best value in its current segment; journal: a journal's terms; noise: how far
+    its baseline's runs lay apart.
+    """
 
     direction: str
     best: float
     trees: dict[str, float] = field(default_factory=dict)
+    journal: Mapping[str, Any] | None = None
+    noise: float = 0.0
 
 
 class LoopReplay:
@@ -73,7 +82,12 @@ class LoopReplay:
             protocol = body["describes"]["protocol"]
             goal = self._goals.get(body["goal"])
             if goal is None or body.get("segment") or body.get("keys") == ["baseline"]:
-                self._goals[body["goal"]] = _Goal(protocol["direction"], float(protocol["baseline"]))
+                terms = body["describes"].get("journal")
+                # A journal's baseline is measured as its first experiment.
+                best = math.nan if terms else float(protocol["baseline"])
+                self._goals[body["goal"]] = _Goal(protocol["direction"], best, journal=terms)
+            elif "journal" in body["describes"]:
+                goal.journal, goal.direction = body["describes"]["journal"], protocol["direction"]
 
     def proposal(self, event: Mapping[str, Any]) -> None:
         """A step of an attempt."""
@@ -89,7 +103,8 @@ class LoopReplay:
         one.rank = _RANK[state]
         if state == "submitted":
             one.tree = body["tree"]
-        if state == "accepted" and one.status not in KEEPS:
+        one.lines = body.get("code_lines", one.lines)
+        if state == "accepted" and one.status not in (*KEEPS, "baseline"):
             self._say(name, f"accepted with the verdict {one.status}")
 
     def measurement(self, event: Mapping[str, Any]) -> None:
@@ -100,6 +115,9 @@ class LoopReplay:
         if one is not None and body["role"] == "eval" and body.get("value") is not None:
             one.evals[event["seq"]] = (body["tree"], float(body["value"]))
             one.workloads[event["seq"]] = body.get("workload")
+            one.metrics[event["seq"]] = body.get("metrics") or {}
+        if one is not None and body["role"] == "checks":
+            one.checks = body.get("returncode")
 
     def decision(self, event: Mapping[str, Any]) -> None:
         """A verdict on a loop's attempt."""
@@ -109,6 +127,11 @@ class LoopReplay:
             self._say(name, "a decision on an attempt that was never proposed")
             return
         one.status, one.rank = body["status"], _RANK["decided"]
+        if body["status"] == "baseline" and goal.journal is not None:
+            self._baseline(name, one, goal, body)
+            return
+        if body["status"] == "checks_failed" and goal.journal is not None:
+            goal.trees[str(one.tree)] = body["value"]
         if body["status"] not in _MEASURED:
             if body["status"] not in FAILURES and body["status"] not in ("no_change", "interrupted"):
                 self._say(name, f"no loop gives the verdict {body['status']}")
@@ -125,9 +148,13 @@ class LoopReplay:
         if len({one.workloads[seq] for seq in _rests_on(body["inputs"]) if seq in one.workloads}) > 1:
             self._say(name, "its evaluations are not of one workload")
         derived = self._derive(one, goal, body)
+        if goal.journal is not None:
+            derived = _weighed(one, goal, body, derived)
         if derived != body["status"]:
             self._say(name, f"recorded as {body['status']}, its runs give {derived}")
-        if body["status"] in KEEPS:
+        if body["status"] in KEEPS and not (
+            body["inputs"].get("simplification") and _better(goal, goal.best, float(body["value"]))
+        ):
             goal.best = float(body["value"])
 
     def _audit(self, body: Mapping[str, Any]) -> None:
@@ -150,6 +177,23 @@ class LoopReplay:
         word = "not_reproduced" if gain <= 0 else "reproduced" if inside else "moved"
         if word != body["word"]:
             self._say(name, f"an audit says {body['word']}, its runs give {word}")
+
+    def _baseline(self, name: str, one: _Try, goal: _Goal, body: Mapping[str, Any]) -> None:
+        """A journal's first experiment: the median of its runs, and how far they lay apart."""
+        runs = [one.evals.get(seq) for seq in body["inputs"]["measurements"]]
+        if not runs or any(run is None or run[0] != one.tree for run in runs):
+            self._say(name, "its value is not that of an evaluation of its tree")
+            return
+        values = sorted(run[1] for run in runs if run is not None)
+        if not math.isnan(goal.best):
+            self._say(name, "a second baseline in one segment")
+        if (
+            values[(len(values) - 1) // 2] != body["value"]
+            or one.evals[body["measurement"]][1] != body["value"]
+        ):
+            self._say(name, "the baseline is not the median of its runs")
+        goal.best, goal.noise = float(body["value"]), values[-1] - values[0]
+        goal.trees[str(one.tree)] = goal.best
 
     def _derive(self, one: _Try, goal: _Goal, body: Mapping[str, Any]) -> str:
         """The verdict that the recorded evaluations give under the decision's policy."""
@@ -188,3 +232,34 @@ def _rests_on(inputs: Mapping[str, Any]) -> list[int]:
     """The measurements that a decision's inputs name, pairs laid flat."""
     named = inputs.get("measurements") or []
     return [seq for one in named for seq in (one if isinstance(one, list) else [one])]
+
+
+def _better(goal: _Goal, one: float, other: float) -> bool:
+    return one > other if goal.direction == "higher" else one < other
+
+
+def _weighed(one: _Try, goal: _Goal, body: Mapping[str, Any], derived: str) -> str:
+    """A journal's verdict after its own rules: simpler code, guards, a wish for no keep, checks."""
+    terms, inputs = goal.journal or {}, body["inputs"]
+    if inputs.get("simplification"):
+        allowed = max(float(terms["noise"]), goal.noise)
+        near = abs(float(body["value"]) - goal.best) <= allowed
+        if derived == "discard" and body["policy"] != "paired" and near:
+            derived = "keep" if one.lines <= -max(1, int(terms["simpler_by"])) else derived
+    if derived in KEEPS and any(_breaks(text, one.metrics[body["measurement"]]) for text in terms["guards"]):
+        derived = "discard"
+    if derived in KEEPS and inputs.get("lowered"):
+        derived = "discard"
+    if derived in KEEPS and terms["checks"] and one.checks != 0:
+        return "checks_failed"
+    return derived
+
+
+def _breaks(text: str, metrics: Mapping[str, float]) -> bool:
+    """Is a guard (`name<=bound` or `name>=bound`) broken; a value that is missing breaks it."""
+    sign = "<=" if "<=" in text else ">="
+    name, _, bound = text.partition(sign)
+    value = metrics.get(name.strip())
+    if value is None:
+        return True
+    return value > float(bound) if sign == "<=" else value < float(bound)

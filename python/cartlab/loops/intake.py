@@ -78,10 +78,11 @@ def judge(
     base: manifest.Manifest,
     found: manifest.Manifest,
     work: Path,
+    rules: Rules | None = None,
 ) -> Finding:
-    """The working copy held against the protocol's rules."""
+    """The working copy held against the protocol's rules, or against these."""
     top = top_of(goal)
-    rules = Rules(
+    rules = rules or Rules(
         fixed=rooted(top, protocol.fixed),
         variable=rooted(top, protocol.variable),
         strict=protocol.strict_variable,

@@ -130,8 +130,6 @@ class LoopReplay:
         if body["status"] == "baseline" and goal.journal is not None:
             self._baseline(name, one, goal, body)
             return
-        if body["status"] == "checks_failed" and goal.journal is not None:
-            goal.trees[str(one.tree)] = body["value"]
         if body["status"] not in _MEASURED:
             if body["status"] not in FAILURES and body["status"] not in ("no_change", "interrupted"):
                 self._say(name, f"no loop gives the verdict {body['status']}")

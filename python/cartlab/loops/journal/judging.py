@@ -53,7 +53,7 @@ class ScriptBench(Bench):
         protected = self._protected(folder)
         limit = self.terms.limit_s
         self.desk.voice.progress(f"experiment {self.one.round}: the benchmark (at most {limit:g} s)")
-        ran = self._run(f"bash {session.SCRIPT}", "benchmark", folder, limit, f"benchmark{name}", seed)
+        ran = self.run(f"bash {session.SCRIPT}", "benchmark", folder, limit, f"benchmark{name}", seed)
         values, problem = self._values(ran.output) if ran.returncode == 0 else ({}, "")
         primary = values.get(self.terms.metric)
         seq = self.desk.measured(
@@ -69,6 +69,7 @@ class ScriptBench(Bench):
             returncode=ran.returncode,
             left=ran.left,
             seed=seed,
+            workload=self.workload(protected),
         )
         if ran.returncode is None:
             raise Failed("timeout", f"timeout after {limit:g} s: {session.SCRIPT} did not end")
@@ -89,7 +90,7 @@ class ScriptBench(Bench):
         folder = self._lay_scripts("checks")
         limit = self.terms.checks_limit_s
         self.desk.voice.progress(f"experiment {self.one.round}: the checks (at most {limit:g} s)")
-        ran = self._run(f"bash {session.CHECKS}", "checks", folder, limit, "checks")
+        ran = self.run(f"bash {session.CHECKS}", "checks", folder, limit, "checks")
         self.desk.measured(
             self.one,
             "checks",
@@ -107,7 +108,7 @@ class ScriptBench(Bench):
         return None
 
     def _lay_scripts(self, name: str) -> Path:
-        folder = self._lay(name)
+        folder = self.lay(name)
         for path, text in ((session.SCRIPT, self.terms.script), (session.CHECKS, self.terms.checks)):
             place = folder / path
             if place.is_symlink() or place.exists():
@@ -162,7 +163,7 @@ def judge_baseline(desk: Desk, goal: Goal, one: Try, commit: str) -> Verdict:
     """
     bench = bench_of(desk, goal, one, commit)
     runs = [
-        bench.value(rounds.draw_seed(), f"-{number}" if number else "")
+        bench.value(rounds.draw_seed(goal), f"-{number}" if number else "")
         for number in range(bench.terms.baseline_runs)
     ]
     desk.step(one, "checking")
@@ -195,6 +196,9 @@ def judge(
     if not finding.changes:
         desk.step(one, "screened", complies=True, changes=0)
         return Verdict("no_change", "no change: what was handed in is what the session stands on")
+    if finding.seeds_only:
+        desk.step(one, "screened", complies=True, changes=len(finding.changes), seeds_only=True)
+        return Verdict("no_change", "only literals of seeds were changed: luck is no gain")
     desk.step(one, "screened", complies=True, code_lines=lines)
     desk.step(one, "measuring")
     commit = str(next(t for t in desk.goal().tries if t.id == one.id).commit)

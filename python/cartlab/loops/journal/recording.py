@@ -24,13 +24,14 @@ from cartlab.errors import (
     WorkerCrashed,
     WorkerTimeout,
 )
-from cartlab.loops import codelines, commands, compliance, journal_file, manifest, trees
+from cartlab.loops import codelines, commands, compliance, intake, journal_file, manifest, trees
 from cartlab.loops.desk import Desk
 from cartlab.loops.goals import Goal, Try
 from cartlab.loops.journal import document, judging, session
 from cartlab.loops.journal.judging import Verdict
 from cartlab.loops.running import Failed
 from cartlab.loops.states import VIEWS
+from cartlab.loops.views import protocol_of
 from cartlab.sources import git
 
 TEXT_CAP = 1000
@@ -345,7 +346,7 @@ def _take_in(
     """Read the folder, and record what it holds below refs/ar/attempts, whether it complies or not."""
     base = trees.manifest_of(desk.repo, goal.accepted)
     found = manifest.scan(folder)
-    finding = _judge_files(desk, goal, base, found, folder)
+    finding = intake.judge(desk, goal, protocol_of(goal), base, found, folder, judging.rules_of(goal))
     whole = {
         path: entry_
         for path, entry_ in found.items()
@@ -377,22 +378,6 @@ def _take_in(
         typed=entry.typed_status,
     )
     return finding
-
-
-def _judge_files(
-    desk: Desk, goal: Goal, base: manifest.Manifest, found: manifest.Manifest, folder: Path
-) -> compliance.Finding:
-    changed = manifest.changes(base, found)
-    new = [c.path for c in changed if c.what == "added"]
-    there = [c.path for c in changed if c.what != "removed"]
-    sizes = {path: (folder / path).lstat().st_size for path in there}
-    escaping = [
-        path for path in there if found[path].mode == manifest.LINK and manifest.escapes(folder, path)
-    ]
-    hidden = trees.ignored(desk.worktree(goal).path, new)
-    return compliance.judge(
-        base, found, judging.rules_of(goal), ignored=hidden, sizes=sizes, escaping=escaping
-    )
 
 
 def _plain(asi: Mapping[str, Any]) -> dict[str, Any]:

@@ -105,7 +105,7 @@ impl Played {
         };
         let seeds: Vec<_> = (0..lanes as u64).map(Some).collect();
         let buffers = Buffers { image: &mut game.image, ram: &mut [] };
-        game.batch.reset(None, &seeds, None, buffers, &mut || false).expect("lanes can be reset");
+        game.batch.reset(None, &seeds, None, false, buffers, &mut || false).expect("lanes can be reset");
         game
     }
 

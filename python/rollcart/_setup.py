@@ -58,6 +58,7 @@ def make(
         catalog = [found.state(first)]
     texts = found.data, found.scenario, catalog, list(found.scripts)
     batch = Batch(found.rom, _json(options), *texts, found.signals() if signals else None)
+    found.warn_if_bare(stacklevel=4)
     for text in batch.warnings:
         warnings.warn(f"{found.name}: {text}", stacklevel=4)
     lanes = Lanes(batch, found, {name: index for index, (name, _) in enumerate(catalog)})

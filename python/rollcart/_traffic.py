@@ -33,6 +33,8 @@ class Begin:
 
     seeds: Sequence[int | None]
     starts: list[int]
+    # At their starts, also where the last episode ended with a life alone.
+    anew: bool
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Stepping:
         mask[lanes] = True
         if isinstance(work, Begin):
             infos = self.batch.reset(
-                None if mask.all() else mask, work.seeds, work.starts, self.image, self.ram
+                None if mask.all() else mask, work.seeds, work.starts, work.anew, self.image, self.ram
             )
             nothing = np.zeros(len(mask), np.bool_)
             return Played(np.zeros(len(mask)), nothing, nothing, infos)

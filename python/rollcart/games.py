@@ -33,6 +33,18 @@ class Game:
     metadata: dict[str, Any]
     folders: tuple[Path, ...] = field(default=())
     scripts: tuple[tuple[str, str], ...] = field(default=())
+    # A ROM of which there are no files, and no game was named.
+    bare: bool = False
+
+    def warn_if_bare(self, stacklevel: int) -> None:
+        """Warns of a ROM without files; for those who know by now that it is a ROM."""
+        if self.bare:
+            warnings.warn(
+                f"{self.rom_source} is none of the games with data files ({BUNDLED} is assumed when no game "
+                "is named): rewards are 0 and episodes end only by max_episode_steps; name its game=, or "
+                "scenario= and info=",
+                stacklevel=stacklevel + 1,
+            )
 
     def signals(self) -> str:
         """The text of the game's signals: signals.json of its folders, or the one that is here for its ROM.
@@ -117,12 +129,7 @@ def find(
         raise discovery.no_folder(game)
     if scenario or info:
         return _complete(Path(source).stem or "rom", (), rom, source, *names)
-    warnings.warn(
-        f"{source} is none of the games with data files ({BUNDLED} is assumed when no game is named): "
-        "rewards are 0 and episodes end only by max_episode_steps; name its game=, or scenario= and info=",
-        stacklevel=3,
-    )
-    return Game(Path(source).stem or "rom", rom, source, '{"info": {}}', "{}", {}, ())
+    return Game(Path(source).stem or "rom", rom, source, '{"info": {}}', "{}", {}, (), bare=True)
 
 
 def payload_sha1(rom: bytes) -> str:

@@ -1,8 +1,9 @@
 """Lanes with different ROMs as one `NesVectorEnv`: `NesVectorEnv(game=[...])` gives one of these.
 
-For each ROM one environment holds its lanes; here their rows are put together in the lanes' order. All of
-them need equal spaces. Infos are the union of the games' keys: where a game does not have a key, the lane's
-mask is False.
+For each ROM one environment holds its lanes; here their rows are put together in the lanes' order. The games
+take turns, each with all threads: side by side they would have to share these, and Ctrl-C reaches the main
+thread alone. All of them need equal spaces. Infos are the union of the games' keys: where a game does not
+have a key, the lane's mask is False.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 from gymnasium.error import ResetNeeded
-from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
@@ -86,7 +86,6 @@ class MixedNesVectorEnv(NesVectorEnv):
         image, ram = first._lane_shapes()
         self._buffers = Observations(count, image, ram, copy=bool(copy))
         self._seeded = np.zeros(count, np.bool_)
-        self._ended = np.zeros(count, np.bool_)
         # The infos of a game in which no lane was reset: its keys, all of them masked.
         self._nothing: dict[int, dict[str, Any]] = {}
 
@@ -126,7 +125,6 @@ class MixedNesVectorEnv(NesVectorEnv):
         for (part, _), (_, infos) in zip(work, results, strict=True):
             self._nothing[id(part)] = {key: np.zeros_like(value) for key, value in infos.items()}
         self._seeded |= mask
-        self._ended &= ~mask
         return self._rows([obs for obs, _ in results], out), self._merge([infos for _, infos in results])
 
     def step(
@@ -137,14 +135,10 @@ class MixedNesVectorEnv(NesVectorEnv):
         numbers = spaces.numbers(actions, self.single_action_space, self._action_shape)
         numbers = numbers.reshape(self.num_envs, -1)
         spaces.check_range(numbers, self.single_action_space, range(self.num_envs))
-        for refused, why in ((~self._seeded, "was never reset"), (self._ended, "has ended its episode")):
-            if refused.any():
-                raise ResetNeeded(f"lane {np.flatnonzero(refused)[0]} {why}; reset it")
+        self._check_steppable()
         shaped = numbers.reshape(self._action_shape)
         results = [part.env.step(shaped[part.lanes]) for part in self._parts]
         reward, terminated, truncated = (self._column([result[at] for result in results]) for at in (1, 2, 3))
-        if self.metadata["autoreset_mode"] is AutoresetMode.DISABLED:
-            self._ended = terminated | truncated
         observation = self._rows([result[0] for result in results], out)
         return observation, reward, terminated, truncated, self._merge([result[4] for result in results])
 
@@ -211,9 +205,6 @@ class MixedNesVectorEnv(NesVectorEnv):
             raise
         restored = np.array([state is not None for state in taken])
         self._seeded |= restored
-        if self.metadata["autoreset_mode"] is AutoresetMode.DISABLED:
-            # Whether a snapshot's episode had ended is known to its lane: a step there says so.
-            self._ended &= ~restored
         return self._rows(observations, None)
 
     def fork(self, src_lane: int, mask: NDArray[np.bool_]) -> Any:
@@ -228,7 +219,6 @@ class MixedNesVectorEnv(NesVectorEnv):
             )
         home.env.fork(int(np.flatnonzero(home.lanes == source)[0]), chosen[home.lanes])
         self._seeded |= chosen
-        self._ended[chosen] = self._ended[source]
         return self._rows([part.env.restore([None] * len(part.lanes)) for part in self._parts], None)
 
     def render_lane(self, lane: int) -> NDArray[np.uint8]:
@@ -253,6 +243,13 @@ class MixedNesVectorEnv(NesVectorEnv):
     def _check_open(self) -> None:
         for part in self._parts:
             part.env._open()
+
+    def _check_steppable(self) -> None:
+        """Raises ResetNeeded before any game's lanes move, whatever call left a lane as it is."""
+        refused = self._column([np.array(part.env._open().refused) for part in self._parts])
+        if refused.any():
+            why = "it was never reset (or a call was broken off), or its episode has ended"
+            raise ResetNeeded(f"lane {np.flatnonzero(refused)[0]} cannot be stepped: {why}; reset it")
 
     def _home(self, lane: int) -> tuple[Part, int]:
         number = self._lane(lane, "lane")

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import operator
 import os
-import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, overload
 
 import numpy as np
-from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, ResetNeeded
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError
+from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
@@ -23,6 +22,7 @@ from rollcart import _setup, spaces
 from rollcart import _traffic as ways
 from rollcart._buffers import Observations
 from rollcart._native import Batch, KeptLane
+from rollcart._sending import SendReceive
 from rollcart.errors import ConfigError
 from rollcart.games import BUNDLED
 
@@ -33,7 +33,7 @@ NTSC_FRAMES_PER_SECOND = 60.0988
 _SEED_MASK = (1 << 64) - 1
 
 
-class NesVectorEnv(VectorEnv[Any, Any, Any]):
+class NesVectorEnv(SendReceive):
     """Plays `num_envs` NES consoles with the same cartridge, each a lane with its own episodes.
 
     A step holds a lane's buttons for `frame_skip` frames and sums their rewards; the frame that ends the
@@ -60,7 +60,8 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
             `beam_jumps`, `direct_bins`, `simd`, `state_copies`, `jit` and its passes `jit_links`,
             `jit_dead_flags`; `layout_seed` (0). docs/engine.md says what each does.
         frame_skip: Frames a step.
-        frame_stack: Observations in an image, newest last; an episode's first observation fills all places.
+        frame_stack: Observations in an image, newest last; an episode's first observation fills all (but
+            see stack_start).
         maxpool: Observe the pixelwise maximum of the last two frames.
         obs: "image", "ram" (uint8[2048], [10240] with work RAM) or "dict" (keys image and ram).
         grayscale: Grey values instead of red, green and blue.
@@ -80,6 +81,10 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         noop_reset_max: An episode begins with a random number of frames without buttons, from 0 to this.
         sticky_action_prob: Chance, in each frame, that the buttons of the frame before are held once more.
         reward_clip: Rewards become -1, 0 or 1; the info `raw_reward` has the sum before.
+        episodic_life: A lost life ends the episode, too; the next one goes on in the same game. True watches
+            the game's variable `lives`, a text the one of that name.
+        stack_start: What stands in a stack before an episode's first observation: that observation ("repeat")
+            or black ("zero").
         info_keys: The infos to give; None for all.
         batch_size: Lanes that `recv` gives at once, all by default.
         copy: Observations belong to the caller. False hands out two sets of arrays in turn: an observation is
@@ -98,7 +103,6 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
     # Closing works on what could not be made, too.
     _batch: Batch | None = None
     _lanes: _setup.Lanes | None = None
-    _traffic: ways.Traffic | None = None
 
     def __new__(cls, game: Any = BUNDLED, *_args: Any, rom_path: Any = None, **_options: Any) -> NesVectorEnv:
         if isinstance(game, (list, tuple)) or isinstance(rom_path, (list, tuple)):
@@ -138,6 +142,8 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         noop_reset_max: int = 0,
         sticky_action_prob: float = 0.0,
         reward_clip: bool = False,
+        episodic_life: bool | str = False,
+        stack_start: str = "repeat",
         info_keys: Sequence[str] | None = None,
         batch_size: int | None = None,
         copy: bool = True,
@@ -168,6 +174,8 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
             "noop_reset_max": noop_reset_max,
             "sticky_action_prob": sticky_action_prob,
             "reward_clip": reward_clip,
+            "episodic_life": episodic_life,
+            "stack_start": stack_start,
             "info_keys": None if info_keys is None else [key for key in info_keys if key != "state"],
             "num_threads": num_threads,
         }
@@ -213,27 +221,29 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
         seed: s gives lane i the seed s + i; a list gives each lane its own, of which None goes on with the
         lane's random numbers, as no seed does. options["state"]: where the lanes begin, now and after later
         autoresets: a state or a list of them, one a lane, of which None leaves the lane's. out: as in `step`.
+        With `episodic_life` a lane whose episode ended with a life goes on in its game, unless it gets a seed
+        or states are chosen.
         """
         batch = self._open()
-        mask, seeds, starts = self._beginning(seed, options)
+        mask, seeds, starts, anew = self._beginning(seed, options)
         image, ram = self._buffers.take(out)
-        infos = batch.reset(mask, seeds, starts, image, ram)
+        infos = batch.reset(mask, seeds, starts, anew, image, ram)
         self._begun(mask, starts)
         return self._observation(image, ram), self._with_starts(infos, mask)
 
     def _beginning(
         self, seed: Any, options: dict[str, Any] | None
-    ) -> tuple[Any, list[int | None], list[int]]:
-        """Mask (or None), seeds and starts of a reset, all of them checked."""
+    ) -> tuple[Any, list[int | None], list[int], bool]:
+        """Mask (or None), seeds and starts of a reset, all checked, and whether a start was chosen."""
         options = options or {}
         mask = self._mask(options.get("reset_mask"), "reset_mask") if "reset_mask" in options else None
         seeds = self._seeds(seed, mask)
-        starts = self._starts
-        if options.get("state") is not None:
+        starts, chosen = self._starts, options.get("state") is not None
+        if chosen:
             assert self._lanes is not None
             wanted = _setup.chosen(self._lanes, 'options["state"]', options["state"], starts)
             starts = wanted if mask is None else np.where(mask, wanted, starts).tolist()
-        return mask, seeds, starts
+        return mask, seeds, starts, chosen
 
     def _begun(self, mask: Any, starts: list[int]) -> None:
         if starts is not self._starts:
@@ -279,78 +289,6 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
 
     def __deepcopy__(self, _memo: object) -> NoReturn:
         self.__reduce__()
-
-    # ------------------------------------------------------------------------------------ send and receive
-
-    def async_reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> None:
-        """Begins episodes as `reset` does, without waiting for them: `recv` gives their observations."""
-        traffic = self._ways()
-        if traffic.idle():
-            self._open()
-        elif (options or {}).get("state") is not None:
-            raise AlreadyPendingCallError(
-                'options["state"]: lanes are on their way; recv() all of them before states are chosen',
-                "recv",
-            )
-        mask, seeds, starts = self._beginning(seed, options)
-        lanes = np.arange(self.num_envs) if mask is None else np.flatnonzero(mask)
-        traffic.send(lanes, ways.Begin(seeds, starts))
-        self._begun(mask, starts)
-
-    def send(self, actions: Any, env_id: Any = None) -> None:
-        """Plays one action in each of the lanes `env_id`, without waiting for them.
-
-        actions: as for `step`, one for each entry of env_id. env_id: lanes that were received and not sent
-        since; by default those that the last `recv` gave.
-        """
-        traffic = self._ways()
-        lanes = ways.lanes_of(self._received if env_id is None else env_id, self.num_envs)
-        shape = (len(lanes), *self._action_shape[1:])
-        numbers = spaces.numbers(actions, self.single_action_space, shape).reshape(len(lanes), -1)
-        spaces.check_range(numbers, self.single_action_space, lanes)
-        for refused, why in (
-            (~self._seeded, "were never reset"),
-            (self._refused, "have ended their episodes"),
-        ):
-            if refused[lanes].any():
-                raise ResetNeeded(f"send: lanes {lanes[refused[lanes]].tolist()} {why}; use async_reset()")
-        traffic.send(lanes, numbers)
-
-    def recv(self) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
-        """Waits for the next `batch_size` lanes, in the order in which they were sent.
-
-        Gives what `step` gives, one row for each of these lanes; infos["env_id"] (int64) tells which they
-        are. After async_reset() rewards are 0 and flags False.
-        """
-        got = self._ways().receive()
-        self._received = lanes = np.array([lane for lane, _ in got])
-        parts = list(ways.runs(got))
-        told = [(self._with_starts(dict(played.infos)), rows) for played, rows in parts]
-        final = [(self._final(p.endings) if p.endings else {}, rows) for p, rows in parts]
-        reward, terminated, truncated = (
-            np.concatenate([getattr(played, name)[rows] for played, rows in parts])
-            for name in ("reward", "terminated", "truncated")
-        )
-        infos = {key: np.concatenate([own[key][rows] for own, rows in told]) for key in told[0][0]}
-        infos |= ways.finals(final)
-        infos["env_id"], infos["_env_id"] = lanes.astype(np.int64), np.ones(len(lanes), np.bool_)
-        if self.metadata["autoreset_mode"] is AutoresetMode.DISABLED:
-            self._refused[lanes] = terminated | truncated
-        image, ram = (None if a is None else a[lanes] for a in self._sent_into)
-        return self._observation(image, ram), reward, terminated, truncated, infos
-
-    def _ways(self) -> ways.Traffic:
-        if self._traffic is None:
-            batch = self._open()
-            self._sent_into = self._buffers.new()
-            width = int(np.prod(self._action_shape[1:]))
-            play = ways.Stepping(batch, *self._sent_into, width)
-            self._traffic = ways.Traffic(self.num_envs, self._batch_size, play)
-            # The thread must end with the environment, and before the interpreter does.
-            weakref.finalize(self, self._traffic.close)
-        elif self._batch is None:
-            self._open()
-        return self._traffic
 
     # ------------------------------------------------------------------------------------ more than Gymnasium
 
@@ -430,7 +368,7 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
 
         It begins at the lane's last reset, restore, fork or `log_inputs`, whichever came last, and holds
         every frame, those of no-ops and sticky actions too. last_episode: the one that a reset ended.
-        Raises ConfigError where nothing was written down.
+        Raises ConfigError where nothing was written down, or scripts of the scenario wrote into memory.
         """
         from rollcart import movie
 
@@ -440,8 +378,14 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
                 "no episode of it has ended since log_inputs()" if last_episode else "call log_inputs() first"
             )
             raise ConfigError(f"movie: nothing was written down for lane {lane}; {reason}")
+        start, pads, poked = inputs
+        if poked:
+            raise ConfigError(
+                f"movie: the scenario's scripts wrote into the memory of lane {lane}, and a movie has "
+                "buttons alone, so it would not replay; take a scenario= without such scripts"
+            )
         assert self._lanes is not None
-        return movie.of_log(self._lanes.game, f"lane {lane}", *inputs)
+        return movie.of_log(self._lanes.game, f"lane {lane}", start, pads)
 
     def profile(self, lane_clocks: bool | None = None) -> dict[str, float]:
         """What was done since the environment was made, and how long it took.
@@ -491,8 +435,8 @@ class NesVectorEnv(VectorEnv[Any, Any, Any]):
     def _present(self, batch: Batch) -> Any:
         self._starts = list(batch.starts)
         self._name_starts()
-        # What was taken over may go on where the lane could not; the lane itself says so if not.
-        self._refused[:] = False
+        # What was taken over may go on where the lane could not, or the other way round.
+        self._refused = np.array(batch.refused) & self._seeded
         image, ram = self._buffers.take()
         batch.observe(image, ram)
         return self._observation(image, ram)

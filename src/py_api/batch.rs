@@ -26,7 +26,7 @@ type Stepped<'py> = (Array1<'py, f64>, Array1<'py, bool>, Array1<'py, bool>, Bou
 type Last<'py> = (usize, Array1<'py, u8>, Array1<'py, u8>);
 
 /// A state, and the pads of every frame since.
-type Logged<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+type Logged<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, bool);
 
 /// A lane as it was, inside this process; bytes() of it can leave the process.
 #[pyclass(module = "rollcart", frozen)]
@@ -208,20 +208,23 @@ impl Batch {
         self.batch.add_start(start).map_err(|error| made(&error.into()))
     }
 
-    /// Begins episodes in the lanes of mask (all without one) and writes the observations of all lanes.
-    #[pyo3(signature = (mask, seeds, starts, image, ram))]
+    /// Begins episodes in the lanes of mask (all without one) and writes the observations of all lanes. anew: at their
+    /// starts, also where the last episode ended with a life alone.
+    #[pyo3(signature = (mask, seeds, starts, anew, image, ram))]
+    #[allow(clippy::too_many_arguments, reason = "what a reset chooses, and where it writes")]
     fn reset<'py>(
         &mut self,
         py: Python<'py>,
         mask: Option<PyReadonlyArray1<'py, bool>>,
         seeds: Vec<Option<u64>>,
         starts: Option<Vec<usize>>,
+        anew: bool,
         mut image: Output<'py>,
         mut ram: Output<'py>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let mask = mask.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
         let buffers = Buffers { image: bytes_of(&mut image)?, ram: bytes_of(&mut ram)? };
-        watched(py, |interrupted| self.batch.reset(mask, &seeds, starts.as_deref(), buffers, interrupted))?;
+        watched(py, |interrupted| self.batch.reset(mask, &seeds, starts.as_deref(), anew, buffers, interrupted))?;
         self.infos_of(py, &self.batch.tallies().map(Some).collect::<Vec<_>>(), mask)
     }
 
@@ -247,6 +250,12 @@ impl Batch {
         let (terminated, truncated) = (flags(|outcome| outcome.terminated), flags(|outcome| outcome.truncated));
         let infos = self.infos_of(py, &self.batch.tallies().map(Some).collect::<Vec<_>>(), None)?;
         Ok((reward, terminated, truncated, infos, self.batch.endings().next().is_some()))
+    }
+
+    /// Lanes that a step would refuse: never reset, or ended where nothing resets them.
+    #[getter]
+    fn refused(&self) -> Vec<bool> {
+        (0..self.num_envs()).map(|lane| self.batch.steppable(lane).is_err()).collect()
     }
 
     /// What the episodes that the last step ended and reset showed last: (lane, image bytes, RAM bytes) each, and their
@@ -298,12 +307,13 @@ impl Batch {
         self.batch.log_inputs(&lanes).map_err(called)
     }
 
-    /// Where a lane's log begins, as a state for Console.load, and two bytes a frame, one a pad; None without a log.
+    /// Where a lane's log begins, as a state for Console.load, two bytes a frame, one a pad, and whether scripts wrote
+    /// into memory; None without a log.
     fn inputs<'py>(&self, py: Python<'py>, lane: usize, before: bool) -> PyResult<Option<Logged<'py>>> {
         let inputs = self.batch.inputs(lane, before).map_err(called)?;
         Ok(inputs.map(|inputs| {
             let pads: Vec<u8> = inputs.pads.iter().flatten().map(|pad| pad.0).collect();
-            (PyBytes::new(py, &codec::encode(&inputs.start, self.batch.rom())), PyBytes::new(py, &pads))
+            (PyBytes::new(py, &codec::encode(&inputs.start, self.batch.rom())), PyBytes::new(py, &pads), inputs.poked)
         }))
     }
 

@@ -81,6 +81,7 @@ impl Batch {
                 trial.import(state).map_err(|reason| StartError::Refused { name: start.name.to_string(), reason })?;
             }
         }
+        let life = config.episodic_life.as_ref().map(|wanted| life(&game, wanted)).transpose()?;
         let threads = threads::count(config.num_threads, config.num_envs);
         let machines = (0..config.num_envs).map(|_| machine()).collect::<Result<Vec<_>, _>>()?;
         let memory = if cart.has_work_ram() { 2048 + 8192 } else { 2048 };
@@ -91,6 +92,7 @@ impl Batch {
             observer: Observer::new(config.image, config.engine),
             game,
             starts,
+            life,
             look: None,
             config,
         };
@@ -184,7 +186,8 @@ impl Batch {
         present.map(|(lane, ending)| (lane, ending.image.as_slice(), ending.ram.as_slice(), &ending.tally))
     }
 
-    /// Begins an episode in the lanes of `mask` (all without one); writes the observations of all lanes.
+    /// Begins an episode in the lanes of `mask` (all without one); writes the observations of all lanes. A lane whose
+    /// episode ended with a life alone goes on in its game, unless it gets a seed or `anew` says that it must not.
     ///
     /// # Errors
     /// When a length is wrong, a lane outside the mask was never reset, or `interrupted` said yes.
@@ -193,6 +196,7 @@ impl Batch {
         mask: Option<&[bool]>,
         seeds: &[Option<u64>],
         starts: Option<&[usize]>,
+        anew: bool,
         buffers: Buffers,
         interrupted: &mut dyn FnMut() -> bool,
     ) -> Result<(), BatchError> {
@@ -213,7 +217,7 @@ impl Batch {
                 if let Some(seed) = seeds[index] {
                     lane.seed(seed);
                 }
-                lane.reset::<Silent>(rules, scratch);
+                lane.reset::<Silent>(rules, scratch, anew || seeds[index].is_some());
             }
             slot.fill(lane, rules);
         })
@@ -241,14 +245,7 @@ impl Batch {
             *pads =
                 space.decode(action).map_err(|(number, count)| BatchError::Action { lane, number, most: count - 1 })?;
         }
-        let autoreset = self.rules.config.autoreset;
-        for (index, lane) in self.lanes.iter().enumerate().filter(|&(index, _)| chosen(index)) {
-            match lane.phase {
-                Phase::New => return Err(BatchError::NotReset { lane: index }),
-                Phase::Ended if autoreset == Autoreset::Disabled => return Err(BatchError::Ended { lane: index }),
-                Phase::Running | Phase::Ended => {}
-            }
-        }
+        (0..self.lanes.len()).filter(|&lane| chosen(lane)).try_for_each(|lane| self.steppable(lane))?;
         let pads = std::mem::take(&mut self.pads);
         let ran = self.run(buffers, interrupted, |mut dealt, rules, scratch| {
             let index = dealt.index;
@@ -274,6 +271,21 @@ impl Batch {
     pub fn observe(&mut self, buffers: Buffers) -> Result<(), BatchError> {
         self.check_buffers(&buffers)?;
         self.run(buffers, &mut || false, |Dealt { lane, mut slot, .. }, rules, _| slot.fill(lane, rules))
+    }
+
+    /// Whether a step would move the lane: it was reset, and its episode has not ended or is reset by the step.
+    ///
+    /// # Errors
+    /// Why not.
+    ///
+    /// # Panics
+    /// If there is no such lane.
+    pub fn steppable(&self, lane: usize) -> Result<(), BatchError> {
+        match self.lanes[lane].phase {
+            Phase::New => Err(BatchError::NotReset { lane }),
+            Phase::Ended if self.rules.config.autoreset == Autoreset::Disabled => Err(BatchError::Ended { lane }),
+            Phase::Running | Phase::Ended => Ok(()),
+        }
     }
 
     fn check_buffers(&self, buffers: &Buffers) -> Result<(), BatchError> {
@@ -463,7 +475,7 @@ impl Batch {
 fn play<P: Probe>(dealt: Dealt, pads: Pads, rules: &Rules, scratch: &mut Scratch) {
     let Dealt { lane, mut slot, ending, .. } = dealt;
     if lane.phase == Phase::Ended {
-        lane.reset::<P>(rules, scratch);
+        lane.reset::<P>(rules, scratch, false);
     } else {
         lane.step::<P>(rules, pads, scratch);
     }
@@ -475,7 +487,7 @@ fn play<P: Probe>(dealt: Dealt, pads: Pads, rules: &Rules, scratch: &mut Scratch
             Slot { image: &mut ending.image, ram: &mut ending.ram }.fill(lane, rules);
             ending.tally.copy_from(&lane.tally);
             let outcome = lane.outcome;
-            lane.reset::<P>(rules, scratch);
+            lane.reset::<P>(rules, scratch, false);
             lane.outcome = outcome;
         }
     }
@@ -483,6 +495,15 @@ fn play<P: Probe>(dealt: Dealt, pads: Pads, rules: &Rules, scratch: &mut Scratch
     if let Some(look) = rules.look {
         lane.work.spent = lane.work.spent + probe::take(look);
     }
+}
+
+/// Which of the game's values counts lives.
+fn life(game: &Game, wanted: &str) -> Result<usize, ConfigError> {
+    game.names().position(|name| name == wanted).ok_or_else(|| {
+        let names: Vec<_> = game.names().collect();
+        let expected = format!("the name of a variable of data.json ({})", names.join(", "));
+        ConfigError::new("episodic_life", expected, format_args!("{wanted:?}"))
+    })
 }
 
 /// The image options, so that kept lanes of other ones are told apart.

@@ -39,6 +39,8 @@ const OBSERVED: [(&str, Observed); 3] = [
 ];
 const AUTORESET: [(&str, Autoreset); 3] =
     [("NextStep", Autoreset::NextStep), ("SameStep", Autoreset::SameStep), ("Disabled", Autoreset::Disabled)];
+/// Whether the places of a stack before an episode's first observation are black.
+const STACK_STARTS: [(&str, bool); 2] = [("repeat", false), ("zero", true)];
 const CROP_MODES: [(&str, bool); 2] = [("mask", false), ("cut", true)];
 const ALGORITHMS: [(&str, Algorithm); 3] =
     [("area", Algorithm::Area), ("nearest", Algorithm::Nearest), ("bilinear", Algorithm::Bilinear)];
@@ -67,6 +69,10 @@ pub struct Config {
     pub noop_reset_max: u32,
     pub sticky_action_prob: f64,
     pub reward_clip: bool,
+    /// The game's variable that ends an episode when it gets less.
+    pub episodic_life: Option<String>,
+    /// The first observation of an episode does not fill the stack: what comes before it is black.
+    pub black_start: bool,
     /// `None`: every key.
     pub info_keys: Option<Vec<String>>,
     /// `None`: the processors that this process may use.
@@ -99,6 +105,8 @@ impl Config {
             noop_reset_max: fields.integer("noop_reset_max", 0, 0..=100_000)? as u32,
             sticky_action_prob: fields.probability("sticky_action_prob")?,
             reward_clip: fields.flag("reward_clip", false)?,
+            episodic_life: episodic_life(fields.take("episodic_life"))?,
+            black_start: fields.choice("stack_start", &STACK_STARTS)?,
             info_keys: info_keys(fields.take("info_keys"))?,
             num_threads: fields.optional_integer("num_threads", 1..=MOST_THREADS)?.map(|n| n as usize),
         };
@@ -185,6 +193,16 @@ fn margins([x, y, width, height]: [usize; 4]) -> [usize; 4] {
     [y, beyond(x, width, WINDOW_WIDTH), beyond(y, height, WINDOW_HEIGHT), x]
 }
 
+/// True stands for the name that most data files use.
+fn episodic_life(value: Option<Value>) -> Result<Option<String>, ConfigError> {
+    match value {
+        None | Some(Value::Bool(false)) => Ok(None),
+        Some(Value::Bool(true)) => Ok(Some("lives".into())),
+        Some(Value::String(name)) => Ok(Some(name)),
+        Some(other) => Err(ConfigError::new("episodic_life", "True, False or the name of a variable", other)),
+    }
+}
+
 fn info_keys(value: Option<Value>) -> Result<Option<Vec<String>>, ConfigError> {
     let Some(value) = value else { return Ok(None) };
     serde_json::from_value(value.clone()).map(Some).map_err(|_| ConfigError::new("info_keys", "a list of names", value))
@@ -236,6 +254,8 @@ mod tests {
             (json!({"frameskip": 4}), ["NesVectorEnv", "no option", "frameskip"]),
             (json!({"max_episode_steps": [5, 6]}), ["max_episode_steps", "1 of them", "[5,6]"]),
             (json!({"max_episode_steps": [0]}), ["max_episode_steps", "from 1", "[0]"]),
+            (json!({"stack_start": 0}), ["stack_start", "\"repeat\", \"zero\"", "0"]),
+            (json!({"episodic_life": 3}), ["episodic_life", "name of a variable", "3"]),
             (json!({"maxpool": 1}), ["maxpool", "True or False", "1"]),
             (json!({"info_keys": "lives"}), ["info_keys", "list of names", "lives"]),
         ] {

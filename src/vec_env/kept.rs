@@ -25,6 +25,7 @@ pub struct Kept {
     pub(super) start: Arc<str>,
     pub(super) rng: LaneRng,
     pub(super) ended: bool,
+    pub(super) life_lost: bool,
     pub(super) outcome: Outcome,
     pub(super) raw_reward: f64,
     pub(super) episode_return: f64,
@@ -51,6 +52,7 @@ impl Kept {
             start: Arc::clone(&rules.starts[lane.start].name),
             rng: lane.rng.clone(),
             ended: lane.phase == Phase::Ended,
+            life_lost: lane.life_lost,
             outcome: lane.outcome,
             raw_reward: lane.tally.raw_reward,
             episode_return: lane.tally.episode_return,
@@ -105,6 +107,7 @@ impl Kept {
             lane.start = start;
         }
         lane.phase = if self.ended { Phase::Ended } else { Phase::Running };
+        lane.life_lost = self.life_lost;
         lane.outcome = self.outcome;
         lane.tally.raw_reward = self.raw_reward;
         lane.tally.episode_return = self.episode_return;

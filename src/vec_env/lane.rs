@@ -4,7 +4,8 @@
 //! the episode ends the step. Only the picture that is observed is drawn: the last frame's, with `maxpool` the last
 //! two. Where an episode ends earlier than that, the step is run again from its checkpoint, now drawing.
 //!
-//! A reset loads the lane's start, runs one frame without buttons and then a random number of further ones.
+//! A reset loads the lane's start, runs one frame without buttons and then a random number of further ones. After an
+//! episode that ended with a life alone it loads nothing: the game goes on.
 //! When lanes run, and in which slot they write, is `batch`'s business.
 
 use super::actions::Pads;
@@ -33,6 +34,8 @@ pub(super) struct Rules {
     pub image_words: Arc<str>,
     /// Bytes of a RAM observation.
     pub ram_bytes: usize,
+    /// Which of the game's values counts lives, where a lost one ends the episode.
+    pub life: Option<usize>,
     /// What a look at the clock costs, while clocks run in lanes.
     pub look: Option<Duration>,
 }
@@ -124,6 +127,8 @@ pub(super) struct Lane {
     /// Steps after which an episode is truncated: the lane's own, whatever state it takes over.
     limit: Option<u64>,
     pub(super) phase: Phase,
+    /// The last episode ended with a life, and the game goes on.
+    pub(super) life_lost: bool,
     pub(super) stack: Option<Stack>,
     pub(super) tally: Tally,
     pub(super) episode: Episode,
@@ -157,6 +162,7 @@ impl Lane {
             start,
             limit,
             phase: Phase::New,
+            life_lost: false,
             stack,
             episode: Episode::new(&rules.game),
             fault: None,
@@ -178,8 +184,8 @@ impl Lane {
         self.start = start;
     }
 
-    /// Begins an episode. The outcome is that of no step: no reward, no end.
-    pub(super) fn reset<P: Probe>(&mut self, rules: &Rules, scratch: &mut Scratch) {
+    /// Begins an episode, `anew` at the lane's start in any case. The outcome is that of no step: no reward, no end.
+    pub(super) fn reset<P: Probe>(&mut self, rules: &Rules, scratch: &mut Scratch, anew: bool) {
         if let Some(log) = &mut self.log {
             log.end_episode();
         }
@@ -187,14 +193,22 @@ impl Lane {
             0 => 0,
             most => self.rng.up_to(most),
         };
-        // An episode that ends while nobody plays begins without the wait.
-        if !self.begin::<P>(rules, scratch, noops) {
-            self.begin::<P>(rules, scratch, 0);
+        let goes_on = !anew && self.life_lost && self.phase == Phase::Ended;
+        // Where the game ends in what goes on, it begins; where it ends while nobody plays, it begins without the wait.
+        let begun =
+            (goes_on && self.begin::<P>(rules, scratch, noops, false)) || self.begin::<P>(rules, scratch, noops, true);
+        if !begun {
+            self.begin::<P>(rules, scratch, 0, true);
         }
         if let Some(stack) = &mut self.stack {
-            stack.repeat_newest();
+            if rules.config.black_start {
+                stack.blacken_older();
+            } else {
+                stack.repeat_newest();
+            }
         }
         self.phase = Phase::Running;
+        self.life_lost = false;
         self.tally.elapsed = 0;
         self.tally.episode_return = 0.0;
         self.tally.raw_reward = 0.0;
@@ -203,9 +217,11 @@ impl Lane {
         self.work.resets += 1;
     }
 
-    /// Runs the first frame and `noops` more; false when the game ended among these.
-    fn begin<P: Probe>(&mut self, rules: &Rules, scratch: &mut Scratch, noops: u32) -> bool {
+    /// Runs the first frame and `noops` more, from the lane's start or from where the game is; false when the game ended
+    /// meanwhile.
+    fn begin<P: Probe>(&mut self, rules: &Rules, scratch: &mut Scratch, noops: u32, anew: bool) -> bool {
         match &rules.starts[self.start].state {
+            _ if !anew => {}
             Some(state) => self.engine.import(state).expect("the batch has tried every start"),
             None => self.engine.reset(ResetKind::Hard),
         }
@@ -221,7 +237,7 @@ impl Lane {
                 self.pokes.clear();
             }
             self.frame::<P>(rules, scratch, self.held, noops - frame);
-            if frame == 0 {
+            if frame == 0 && anew {
                 let begun = self.episode.begin(&rules.game, memory_of(&self.engine));
                 self.heed(begun.map(|()| Verdict::default()));
             } else {
@@ -237,16 +253,19 @@ impl Lane {
     pub(super) fn step<P: Probe>(&mut self, rules: &Rules, action: Pads, scratch: &mut Scratch) {
         let skip = rules.config.frame_skip;
         let (mut rewards, mut done) = ([0.0; PLAYERS], false);
+        let lives = |episode: &Episode| rules.life.map(|at| episode.values()[at]);
         self.mark();
         for left in (0..skip).rev() {
             let sticks = rules.config.sticky_action_prob > 0.0 && self.rng.chance(rules.config.sticky_action_prob);
             let pads = if sticks { self.held } else { action };
             self.frame::<P>(rules, scratch, pads, left);
+            let before = lives(&self.episode);
             let verdict = self.judge(rules);
             for (sum, reward) in rewards.iter_mut().zip(verdict.rewards) {
                 *sum += f64::from(reward);
             }
-            done = verdict.done;
+            self.life_lost = !verdict.done && lives(&self.episode) < before;
+            done = verdict.done || self.life_lost;
             if done {
                 if left > 0 {
                     self.redraw::<P>(rules, scratch);
@@ -293,6 +312,9 @@ impl Lane {
         for &(address, byte) in self.episode.written() {
             self.engine.poke(address, byte).expect("variables lie in memory");
             self.pokes.push((self.replay.len() - 1, address, byte));
+            if let Some(log) = &mut self.log {
+                log.now.poked = true;
+            }
         }
         judged.unwrap_or_else(|fault| {
             self.fault = Some(fault);

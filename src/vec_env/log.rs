@@ -11,6 +11,8 @@ use crate::emulator::nes::ConsoleState;
 pub struct Inputs {
     pub start: ConsoleState,
     pub pads: Vec<Pads>,
+    /// Scripts wrote into memory meanwhile: the pads alone do not lead to what was.
+    pub poked: bool,
 }
 
 /// A lane's log.
@@ -22,7 +24,7 @@ pub(super) struct Log {
 
 impl Log {
     pub(super) fn new(start: ConsoleState) -> Self {
-        Self { now: Inputs { start, pads: Vec::new() }, before: None }
+        Self { now: Inputs { start, pads: Vec::new(), poked: false }, before: None }
     }
 
     /// An episode ends here, if there was one.
@@ -34,6 +36,6 @@ impl Log {
 
     /// The console goes on from another state.
     pub(super) fn begin(&mut self, start: ConsoleState) {
-        self.now = Inputs { start, pads: Vec::new() };
+        self.now = Inputs { start, pads: Vec::new(), poked: false };
     }
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 const MAGIC: &[u8; 4] = b"RCLN";
 /// Goes up whenever the plain data of `LaneState` or of a console's state changes.
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
@@ -47,6 +47,7 @@ plain_data! {
         pub image: Vec<u8>,
         pub rng: [u64; 4],
         pub ended: bool,
+        pub life_lost: bool,
         pub terminated: bool,
         pub truncated: bool,
         /// Rewards as the bits of 64-bit floats.
@@ -73,6 +74,7 @@ impl LaneState {
             image: kept.image.as_bytes().to_vec(),
             rng: kept.rng.0,
             ended: kept.ended,
+            life_lost: kept.life_lost,
             terminated: kept.outcome.terminated,
             truncated: kept.outcome.truncated,
             reward: kept.outcome.reward.to_bits(),
@@ -155,6 +157,7 @@ pub(super) fn parse(bytes: &[u8], rules: &Rules, blank: &MachineState) -> Result
         start: String::from_utf8_lossy(&state.start).into(),
         rng: LaneRng(state.rng),
         ended: state.ended,
+        life_lost: state.life_lost,
         outcome: Outcome {
             reward: f64::from_bits(state.reward),
             terminated: state.terminated,

@@ -33,6 +33,13 @@ impl Stack {
         }
     }
 
+    /// Makes every observation but the newest black.
+    pub(crate) fn blacken_older(&mut self) {
+        for (_, place) in self.places.iter_mut().enumerate().filter(|(at, _)| *at != self.newest) {
+            Arc::make_mut(place).fill(0);
+        }
+    }
+
     /// The observations, oldest first.
     pub(crate) fn frames(&self) -> impl Iterator<Item = &[u8]> {
         let depth = self.places.len();
@@ -100,6 +107,8 @@ mod tests {
         stack.push().copy_from_slice(&[5, 6]);
         assert_eq!(written(&stack, Layout::Chw, 1), [1, 2, 3, 4, 5, 6]);
         assert_eq!(written(&stack, Layout::Hwc, 1), [1, 3, 5, 2, 4, 6]);
+        stack.blacken_older();
+        assert_eq!(written(&stack, Layout::Chw, 1), [0, 0, 0, 0, 5, 6]);
     }
 
     #[test]

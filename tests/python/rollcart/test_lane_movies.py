@@ -112,3 +112,24 @@ def test_writing_down_inputs_changes_nothing_that_is_played() -> None:
         rams.append(env.ram())
         env.close()
     assert np.array_equal(*rams)
+
+
+def test_a_movie_that_scripts_have_written_into_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Buttons alone do not lead to where a script's writes led."""
+    game = game_with(tmp_path, monkeypatch, {"scripts": ["script.lua"], "reward": {"script": "lua:r"}})
+    script = tmp_path / "stable" / game / "script.lua"
+    for text, refused in [("data.coins = 77 return 0", True), ("return data.coins", False)]:
+        script.write_text(f"function r() {text} end")
+        env = mk(2, "NextStep", limit=3, game=game, obs="ram")
+        env.reset(seed=0)
+        env.log_inputs()
+        env.movie(0)
+        for _ in range(3):
+            env.step([RIGHT, RIGHT])
+        if refused:
+            with pytest.raises(ConfigError, match=r"scripts wrote into the memory of lane 1.*scenario="):
+                env.movie(1)
+            continue
+        assert np.array_equal(replayed_ram(env.movie(1)), env.ram()[1])

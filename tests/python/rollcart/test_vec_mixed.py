@@ -122,6 +122,52 @@ def test_a_bad_call_moves_no_lane_of_any_game(games: Path) -> None:
     assert env.snapshot() == before
 
 
+def test_a_lane_that_cannot_be_stepped_stops_all_games_whatever_left_it_so(games: Path) -> None:
+    """Ended lanes come by steps, by snapshots and by forks."""
+    env = mk(4, "Disabled", game=GAMES, limit=[9, 9, 2, 9])
+    early, _ = env.reset(seed=0), env.step([0] * 4)
+    env.step([6] * 4)
+    ended = env.snapshot()
+
+    def refuses(lane: int) -> None:
+        before = env.snapshot()
+        with pytest.raises(ResetNeeded, match=f"lane {lane}"):
+            env.step([6] * 4)
+        assert env.snapshot() == before, "no lane of any game has moved"
+
+    refuses(2)
+    env.reset(seed=0)
+    env.restore(ended)
+    refuses(2)
+    env.reset(seed=0)
+    env.fork(0, np.array([False, False, False, True]))
+    env.step([0] * 4)
+    env.restore([None, ended[2], None, None])
+    refuses(1)
+    env.fork(1, np.array([False, True, True, False]))
+    refuses(1)
+    env.reset(seed=0)
+    equal(env.step([0] * 4)[0].shape, early[0].shape)
+
+
+def test_a_call_that_broke_off_in_one_game_keeps_the_others_where_they_are(games: Path) -> None:
+    """A script that fails breaks a step off after the first game has moved: the next step moves none."""
+    place = games / "stable" / OTHER
+    script = "n = 0\nfunction r()\n  n = n + 1\n  if n > 4 then error('meant') end\n  return 0\nend"
+    (place / "script.lua").write_text(script)
+    scenario = {"scripts": ["script.lua"], "reward": {"script": "lua:r"}}
+    (place / "scenario.json").write_text(json.dumps(scenario))
+    env = mk(4, game=GAMES)
+    env.reset(seed=0)
+    with pytest.raises(RuntimeError, match="meant"):
+        env.step([6] * 4)
+    before = env.ram()
+    with pytest.raises(ResetNeeded, match=r"lane 1 .*broken off"):
+        env.step([6] * 4)
+    assert np.array_equal(env.ram(), before)
+    env.reset(seed=0)
+
+
 def test_snapshots_fit_lanes_of_their_own_rom_alone(games: Path) -> None:
     env = mk(4, game=GAMES, **RANDOM)
     env.reset(seed=0)

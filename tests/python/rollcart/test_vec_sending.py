@@ -179,6 +179,19 @@ def test_a_finished_lane_that_took_another_state_over_may_be_sent() -> None:
     assert not env.recv()[3].any()
 
 
+def test_a_lane_that_took_a_finished_episode_over_is_not_sent() -> None:
+    env = mk(2, "Disabled", limit=2, batch_size=2)
+    env.reset(seed=0)
+    env.step([0, 0])
+    env.step([0, 0])
+    late = env.snapshot()
+    env.reset(seed=0)
+    env.restore([None, late[1]])
+    with pytest.raises(ResetNeeded, match=r"lanes \[1\]"):
+        env.send([0, 0], [0, 1])
+    env.send([0], [0])
+
+
 def test_closing_while_lanes_are_on_their_way_ends_the_thread() -> None:
     env = mk(4, batch_size=2)
     env.async_reset(seed=0)

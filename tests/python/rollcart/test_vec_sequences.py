@@ -36,7 +36,9 @@ IMAGE: dict[str, Any] = {"resize": (5, 4), "frame_stack": 2, "frame_skip": 2, "c
 RANDOM: dict[str, Any] = {"noop_reset_max": 4, "sticky_action_prob": 0.25}
 LIMITS = [3, 6, None]
 STARTS = LEVELS[:LANES]
-KEPT = ("stack", "held", "elapsed", "episode_return", "values", "start", "pictures")
+# What counts as a life here gets less every few steps.
+LIFE: dict[str, Any] = {"episodic_life": "xspeed", "stack_start": "zero"}
+KEPT = ("stack", "life_lost", "held", "elapsed", "episode_return", "values", "start", "pictures")
 
 actions = st.lists(st.sampled_from([RIGHT, RIGHT, RIGHT, 0, 3, 9, 24, 33]), min_size=LANES, max_size=LANES)
 masks = st.lists(st.booleans(), min_size=LANES, max_size=LANES).filter(any).map(np.array)
@@ -66,8 +68,13 @@ class Sequences(RuleBasedStateMachine):
     game: ClassVar[str]
     saved = Bundle("saved")
 
-    @initialize(mode=st.sampled_from(MODES), seed=st.integers(0, 999), threads=st.integers(1, 2))
-    def begin(self, mode: str, seed: int, threads: int) -> None:
+    @initialize(
+        mode=st.sampled_from(MODES),
+        seed=st.integers(0, 999),
+        threads=st.integers(1, 2),
+        life=st.sampled_from([{}, LIFE]),
+    )
+    def begin(self, mode: str, seed: int, threads: int, life: dict[str, Any]) -> None:
         self.mode = mode
         self.env = rollcart.NesVectorEnv(
             self.game,
@@ -78,10 +85,11 @@ class Sequences(RuleBasedStateMachine):
             num_threads=threads,
             **IMAGE,
             **RANDOM,
+            **life,
         )
         files = [(GAME / f"{state}.state").read_bytes() for state in STARTS]
         self.lanes = [
-            SlowLane(Options(max_episode_steps=limit, **IMAGE, **RANDOM), start, self.folder)
+            SlowLane(Options(max_episode_steps=limit, **IMAGE, **RANDOM, **life), start, self.folder)
             for limit, start in zip(LIMITS, files, strict=True)
         ]
         self.reset(np.ones(LANES, bool), seed, whole=True)

@@ -70,6 +70,8 @@ class Options:
     sticky_action_prob: float = 0.0
     reward_clip: bool = False
     max_episode_steps: int | None = None
+    episodic_life: str | None = None
+    stack_start: str = "repeat"
 
 
 def resize_plane(plane: np.ndarray, size: tuple[int, int], algorithm: str) -> np.ndarray:
@@ -174,6 +176,7 @@ class Lane:
         self.options, self.start, self.files = options, start, Files(folder)
         self.console = rollcart.Console(self.files.rom)
         self.rng = LaneRng(0)
+        self.life_lost = False
 
     def _frame(self, buttons: int) -> None:
         self.before = self.values
@@ -185,27 +188,34 @@ class Lane:
     def _push(self, *, first: bool) -> None:
         seen = self.pictures[-2:] if self.options.maxpool else self.pictures[-1:]
         newest = observe(seen, self.options)
-        self.stack = [newest] * self.options.frame_stack if first else [*self.stack[1:], newest]
+        if first:
+            older = newest if self.options.stack_start == "repeat" else np.zeros_like(newest)
+            self.stack = [older] * self.options.frame_stack
+        self.stack = [*self.stack[1:], newest]
 
     def reset(self, seed: int | None = None) -> np.ndarray:
+        goes_on = self.life_lost and seed is None
         if seed is not None:
             self.rng = LaneRng(seed)
         noops = self.rng.up_to(self.options.noop_reset_max) if self.options.noop_reset_max else 0
-        if not self._begin(noops):
+        if not (goes_on and self._begin(noops, anew=False)) and not self._begin(noops):
             self._begin(0)
         self._push(first=True)
+        self.life_lost = False
         self.elapsed, self.episode_return = 0, 0.0
         return self.observation
 
-    def _begin(self, noops: int) -> bool:
-        self.console.reset()
-        if self.start is not None:
-            self.console.load(self.start)
-        self.values, self.pictures = {}, []
+    def _begin(self, noops: int, anew: bool = True) -> bool:
+        if anew:
+            self.console.reset()
+            if self.start is not None:
+                self.console.load(self.start)
+            self.values = {}
+        self.pictures = []
         ended = False
         for frame in range(noops + 1):
             self._frame(0)
-            if frame:
+            if frame or not anew:
                 ended |= self.files.judge(self.before, self.values)[1]
         return not ended
 
@@ -217,6 +227,9 @@ class Lane:
             self._frame(self.held if sticks else buttons)
             reward, done = self.files.judge(self.before, self.values)
             total += float(reward)
+            life = options.episodic_life
+            self.life_lost = not done and life is not None and self.values[life] < self.before[life]
+            done |= self.life_lost
             if done:
                 break
         self._push(first=False)

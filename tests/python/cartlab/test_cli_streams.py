@@ -161,3 +161,16 @@ def test_json_is_whole_in_an_old_encoding(bench: Bench) -> None:
     assert bench.run("note", "größer \x7f \U0001f579").code == 0
     done = bench.run("status", "--json", env=OLD)
     assert "größer \x7f \U0001f579" in done.json["details"]["notes"] and done.out.isascii()
+
+
+@pytest.mark.parametrize("script", [SCRIPT, REF_BENCHMARK])
+def test_ctrl_c_before_anything_is_loaded_is_an_exit_code_and_no_traceback(
+    script: Path, tmp_path: Path
+) -> None:
+    package = tmp_path / "cartlab" / "cli"
+    package.mkdir(parents=True)
+    (tmp_path / "cartlab" / "__init__.py").touch()
+    (package / "__init__.py").write_text("raise KeyboardInterrupt\n")
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, str(script), "status"], env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

@@ -29,6 +29,7 @@ setup: .venv/.stamp build ## Create .venv with every tool and build the native m
 
 build: .venv/.stamp ## Build the native module of the working tree
 	@$(PY) -m maturin develop --release -q >/dev/null
+	@$(PY) -m compileall -q python/cartlab # for who has PYTHONDONTWRITEBYTECODE set: `next` is to answer at once
 
 demo: setup ## Measure HEAD~1 against HEAD and print the verdict and where its ledger is
 	@scripts/demo.sh

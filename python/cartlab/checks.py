@@ -22,6 +22,7 @@ from cartlab.config import Config, Surface
 from cartlab.errors import BadInput, UsageError
 from cartlab.model import Build, Ref
 from cartlab.processes import run_shell
+from cartlab.sources.export import export
 
 AUTO = "auto"
 _TAIL = 3000
@@ -106,7 +107,7 @@ def run(
         if ref is None:
             folder, tree = repo, sources.tree_of_worktree(repo)
         else:
-            folder, tree = sources.export(repo, ref, place / "src").path, ref.tree
+            folder, tree = export(repo, ref, place / "src").path, ref.tree
         env = environment(None if ref is None else place / "target", build, place)
         done = []
         for surface in surfaces:

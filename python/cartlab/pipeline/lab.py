@@ -97,9 +97,9 @@ class Lab:
                 repo, base.commit, cand.commit, loaded.protected, waived
             ),
             patch_id=patch_id,
-            build=sources.build,
-            check_build=sources.check,
-            build_log=sources.log_of,
+            build=_build,
+            check_build=_check_build,
+            build_log=_build_log,
             verify_equal=_verify_equal,
             run_block=_run_block,
             workload=_workload,
@@ -119,6 +119,24 @@ class Lab:
             toolchain=sources.toolchain_id,
             instructions=_instructions,
         )
+
+
+def _build(*args: Any, **options: Any) -> Build:
+    from cartlab import sources
+
+    return sources.build(*args, **options)
+
+
+def _check_build(build: Build) -> None:
+    from cartlab import sources
+
+    sources.check(build)
+
+
+def _build_log(build: Build) -> Path:
+    from cartlab import sources
+
+    return sources.log_of(build)
 
 
 def _verify_equal(plan: Plan, base: Build, cand: Build, repo: Path) -> Any:

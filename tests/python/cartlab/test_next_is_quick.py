@@ -28,7 +28,15 @@ print(json.dumps({"code": code, "modules": sorted(sys.modules), "started": start
 """
 # What measuring, statistics, checks and reports bring with them.
 HEAVY = ("numpy", "scipy", "rollcart", "statistics", "tarfile", "asyncio", "html", "http")
-HEAVY_ROOMS = ("cartlab.measure", "cartlab.stats", "cartlab.checks", "cartlab.report", "cartlab.verify")
+HEAVY_ROOMS = (
+    "cartlab.sources.builds",
+    "cartlab.sources.export",
+    "cartlab.measure",
+    "cartlab.stats",
+    "cartlab.checks",
+    "cartlab.report",
+    "cartlab.verify",
+)
 GIT_CALLS = 4
 
 

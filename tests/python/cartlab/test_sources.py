@@ -13,7 +13,7 @@ import pytest
 
 from cartlab import config, sources
 from cartlab.errors import BadRef, BadRoot, BuildFailed, ComplianceFailed, Tampered, UsageError
-from cartlab.sources import tools
+from cartlab.sources import export, tools
 
 
 @pytest.fixture
@@ -211,7 +211,7 @@ def test_attributes_do_not_alter_an_exported_tree(project: fake_project.Project,
     project.write("run.sh", "#!/bin/sh\n")
     (project.path / "run.sh").chmod(0o755)
     project.commit("attributes")
-    done = sources.export(project.path, sources.resolve(project.path, "HEAD"), tmp_path / "out")
+    done = export.export(project.path, sources.resolve(project.path, "HEAD"), tmp_path / "out")
     assert (done.path / "hidden.txt").read_text() == "must be there\n"
     assert (done.path / "id.txt").read_bytes() == b"$Format:%H$\n"
     assert (done.path / "crlf.txt").read_bytes() == b"one\ntwo\n"
@@ -226,11 +226,11 @@ def test_exported_files_carry_the_time_of_their_extraction(
     project: fake_project.Project, tmp_path: Path
 ) -> None:
     before = project.path.stat().st_mtime
-    done = sources.export(project.path, sources.resolve(project.path, "HEAD"), tmp_path / "out")
+    done = export.export(project.path, sources.resolve(project.path, "HEAD"), tmp_path / "out")
     commit_time = int(project.git("log", "-1", "--format=%ct"))
     for name in ("engine.c", "README"):
         assert (done.path / name).stat().st_mtime >= max(before, commit_time) - 1
-    later = sources.export(project.path, sources.resolve(project.path, "HEAD"), tmp_path / "out")
+    later = export.export(project.path, sources.resolve(project.path, "HEAD"), tmp_path / "out")
     assert (later.path / "README").stat().st_mtime_ns >= (done.path / "README").stat().st_mtime_ns
 
 
@@ -243,7 +243,7 @@ def test_a_symbolic_link_out_of_the_tree_is_refused(
     (project.path / "link").symlink_to(target.format(out=tmp_path / "out"))
     project.commit("link")
     with pytest.raises(ComplianceFailed, match="link leads to"):
-        sources.export(project.path, sources.resolve(project.path, "HEAD"), tmp_path / "out")
+        export.export(project.path, sources.resolve(project.path, "HEAD"), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -255,13 +255,13 @@ def test_a_symbolic_link_out_of_the_tree_through_another_link_is_refused(
     (project.path / "sly").symlink_to("a/b/top/../x")
     project.commit("link")
     with pytest.raises(ComplianceFailed, match="sly leads to"):
-        sources.export(project.path, sources.resolve(project.path, "HEAD"), tmp_path / "out")
+        export.export(project.path, sources.resolve(project.path, "HEAD"), tmp_path / "out")
 
 
 def test_a_symbolic_link_inside_the_tree_stays_a_link(project: fake_project.Project, tmp_path: Path) -> None:
     (project.path / "inside").symlink_to("README")
     project.commit("link")
-    done = sources.export(project.path, sources.resolve(project.path, "HEAD"), tmp_path / "out")
+    done = export.export(project.path, sources.resolve(project.path, "HEAD"), tmp_path / "out")
     assert str((done.path / "inside").readlink()) == "README"
 
 

@@ -75,8 +75,12 @@ impl Canvas {
 
     /// Draws the lines that are only noted.
     pub(in super::super) fn draw_noted(&mut self, memories: Memories) {
-        self.noted = 0;
         let end = std::mem::take(&mut self.noted_before);
+        if end == 0 {
+            // Asked at every write to a memory: most find nothing, and a strip is some KiB to make.
+            return;
+        }
+        self.noted = 0;
         let mut strip = Strip::default();
         let mut line = 0;
         while line < end {

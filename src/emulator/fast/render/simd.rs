@@ -1,9 +1,10 @@
-//! The background of a strip with AVX2, where the processor has it. Equal to the portable way to the byte.
+//! The background of a strip, and which sprites are in it, with AVX2, where the processor has it. Equal to the portable way to the byte.
 //!
 //! The only `unsafe` of this room: the call of a function that needs AVX2, which an `Avx2` proves to be there, and loads and
 //! stores, each within an array whose length is known.
 
 use super::strip::{LINES, ROW, TILES, Tile};
+use std::ops::Range;
 
 /// The proof that the processor has AVX2: only `found` makes one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,13 +32,25 @@ pub(super) fn draw_tiles(_proof: Avx2, tiles: &[Tile; TILES], pixels: &mut [[u8;
     super::strip::draw_tiles(tiles, 0..LINES, pixels);
 }
 
+/// `strip::sprites_between`.
+pub(super) fn sprites_between(_proof: Avx2, oam: &[u8; 256], height: u32, lines: Range<u32>) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: an `Avx2` proves that the processor has it.
+    unsafe {
+        avx2::sprites_between(oam, height, lines)
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    super::strip::sprites_between(oam, height, lines)
+}
+
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::{LINES, ROW, TILES, Tile};
+    use super::{LINES, ROW, Range, TILES, Tile};
     use std::arch::x86_64::{
         __m256i, _mm_castsi128_pd, _mm_loadu_si128, _mm_storeh_pd, _mm_storel_epi64, _mm256_and_si256,
-        _mm256_broadcastsi128_si256, _mm256_castsi256_si128, _mm256_cmpeq_epi8, _mm256_extracti128_si256,
-        _mm256_loadu_si256, _mm256_or_si256, _mm256_set1_epi8, _mm256_set1_epi64x, _mm256_shuffle_epi8,
+        _mm256_broadcastsi128_si256, _mm256_castsi256_ps, _mm256_castsi256_si128, _mm256_cmpeq_epi8,
+        _mm256_cmpgt_epi32, _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_movemask_ps, _mm256_or_si256,
+        _mm256_set1_epi8, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_shuffle_epi8,
     };
 
     /// Each of four bytes from `first` on eight times: a row's plane for each of its pixels.
@@ -55,6 +68,28 @@ mod avx2 {
     const ROWS: [[u8; 32]; 4] = [rows(0), rows(4), rows(8), rows(12)];
     /// A row's bits by pixels: the left one, bit 7, in the lowest byte.
     const BITS: i64 = 0x0102_0408_1020_4080;
+
+    /// Sprites that are looked at at once.
+    const SPRITES: usize = 8;
+
+    /// # Safety
+    /// The processor must have AVX2.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn sprites_between(oam: &[u8; 256], height: u32, lines: Range<u32>) -> u64 {
+        // With its first line at Y + 1: start < Y + 1 + height, Y + 1 < end.
+        let above = _mm256_set1_epi32(lines.start as i32 - height as i32 - 1);
+        let below = _mm256_set1_epi32(lines.end as i32 - 1);
+        let low = _mm256_set1_epi32(0xFF);
+        let mut near = 0;
+        for (eight, sprites) in oam.chunks_exact(4 * SPRITES).enumerate() {
+            // SAFETY: each chunk has 32 bytes.
+            let sprites = unsafe { _mm256_loadu_si256(sprites.as_ptr().cast()) };
+            let y = _mm256_and_si256(sprites, low);
+            let inside = _mm256_and_si256(_mm256_cmpgt_epi32(y, above), _mm256_cmpgt_epi32(below, y));
+            near |= (_mm256_movemask_ps(_mm256_castsi256_ps(inside)) as u64) << (SPRITES * eight);
+        }
+        near
+    }
 
     /// # Safety
     /// The processor must have AVX2.
@@ -90,8 +125,8 @@ mod avx2 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::strip::draw_tiles;
-    use super::{Avx2, LINES, ROW, TILES, Tile, draw_tiles as wide_tiles};
+    use super::super::strip::{draw_tiles, sprites_between};
+    use super::{Avx2, LINES, ROW, TILES, Tile, draw_tiles as wide_tiles, sprites_between as wide_sprites};
     use proptest::prelude::*;
 
     #[test]
@@ -100,6 +135,26 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn wide_looks_at_sprites_equal_portable_ones(
+            oam in prop::collection::vec(any::<u8>(), 256),
+            tall in any::<bool>(),
+            first in 0_u32..240,
+            lines in 1_u32..=8,
+        ) {
+            let oam: [u8; 256] = oam.try_into().expect("256 of them");
+            let (height, lines) = (if tall { 16 } else { 8 }, first..first + lines);
+            let near = sprites_between(&oam, height, lines.clone());
+            for n in 0..64 {
+                let y = u32::from(oam[4 * n]);
+                let inside = lines.clone().any(|line| (y + 1..y + 1 + height).contains(&line));
+                prop_assert_eq!(near >> n & 1 == 1, inside, "sprite {} at {}", n, y);
+            }
+            if let Some(avx2) = Avx2::found(true) {
+                prop_assert_eq!(wide_sprites(avx2, &oam, height, lines), near);
+            }
+        }
+
         #[test]
         fn wide_tiles_equal_portable_ones(tiles in prop::collection::vec((any::<[u8; 16]>(), 0_u8..4), TILES)) {
             let tiles: [Tile; TILES] =

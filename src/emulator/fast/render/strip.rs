@@ -157,7 +157,14 @@ impl Strip {
         let height = sprite_height(ctrl);
         let end = first + self.lines as u32;
         let mut found = [0; LINES];
-        for sprite in memories.oam.chunks_exact(4) {
+        // Most sprites are somewhere else, many below the picture.
+        let mut near = match memories.avx2 {
+            Some(avx2) => simd::sprites_between(avx2, memories.oam, height, first..end),
+            None => sprites_between(memories.oam, height, first..end),
+        };
+        while near != 0 {
+            let sprite = &memories.oam[4 * near.trailing_zeros() as usize..][..4];
+            near &= near - 1;
             let [y, tile, attributes, x] = [sprite[0], sprite[1], sprite[2], sprite[3]];
             // A sprite's first line is the one below its Y.
             let top = u32::from(y) + 1;
@@ -219,6 +226,14 @@ pub(super) fn draw_tiles(tiles: &[Tile; TILES], rows: Range<usize>, pixels: &mut
             pixels[row][8 * place..][..8].copy_from_slice(&drawn.to_le_bytes());
         }
     }
+}
+
+/// A bit for each of the 64 sprites, from the lowest: whether it is in one of these lines.
+pub(super) fn sprites_between(oam: &[u8; 256], height: u32, lines: Range<u32>) -> u64 {
+    oam.chunks_exact(4).enumerate().fold(0, |near, (n, sprite)| {
+        let top = u32::from(sprite[0]) + 1;
+        near | u64::from(top < lines.end && lines.start < top + height) << n
+    })
 }
 
 /// Whether the line after `line` is `next` within the same row of tiles.

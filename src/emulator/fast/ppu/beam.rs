@@ -404,12 +404,25 @@ impl Ppu {
     pub(super) fn foretell_hit(&self) -> u64 {
         let mut beam = self.beam;
         let (mut line, mut line_start, mut done) = (self.line, self.line_start, self.done);
+        // Sprite 0 is in no line before this one.
+        let first = u32::from(self.oam[0]) + 1;
         while line < POST_RENDER_LINE {
-            if done > line_start || !beam.ahead_is_plain {
-                // A line in which something was changed, to its end.
-                if done == line_start && beam.ahead_is_plain {
-                    beam.fill(&self.memory);
+            let plain = done == line_start && beam.ahead_is_plain;
+            if plain && line < first && self.beam_jumps {
+                let lines = first.min(POST_RENDER_LINE) - line;
+                beam.pass_lines(lines);
+                line += lines;
+                line_start += u64::from(lines * DOTS_PER_LINE);
+                done = line_start;
+                continue;
+            }
+            if plain {
+                if let Some(x) = self.sprite_zero(line).meets(&beam, &self.memory) {
+                    return line_start + u64::from(x) + 1;
                 }
+                beam.pass_line();
+            } else {
+                // A line in which something was changed, to its end.
                 let sprite = self.sprite_zero(line);
                 for dot in (done - line_start) as u32..DOTS_PER_LINE {
                     if matches!(dot, 1..=255) && sprite.covers(dot - 1, &beam) && beam.background(dot - 1) != 0 {
@@ -417,11 +430,6 @@ impl Ppu {
                     }
                     beam.pass_dot(line, dot, &self.memory);
                 }
-            } else {
-                if let Some(x) = self.sprite_zero(line).meets(&beam, &self.memory) {
-                    return line_start + u64::from(x) + 1;
-                }
-                beam.pass_line();
             }
             line += 1;
             line_start += u64::from(DOTS_PER_LINE);

@@ -15,6 +15,9 @@ pub(super) const EVALUATION_DOT: u64 = 65;
 const COPY_DOTS: u64 = 8;
 const LOOK_DOTS: u64 = 2;
 
+/// Lines of a band in which sprites are counted.
+const BAND: u8 = 8;
+
 const FLIP_X: u8 = 0x40;
 const FLIP_Y: u8 = 0x80;
 
@@ -150,6 +153,9 @@ impl Ppu {
 
     /// The first dot from `overflow_from` on at which evaluation finds a ninth sprite.
     fn foretell_overflow(&self) -> u64 {
+        if self.beam_jumps && !self.crowded() {
+            return NEVER;
+        }
         // Each sprite counts one up at its first line and one down behind its last.
         let mut changes = [0_i8; 256 + 16];
         let height = self.sprite_height() as usize;
@@ -171,6 +177,17 @@ impl Ppu {
             }
         }
         NEVER
+    }
+
+    /// Whether some line may have eight sprites, by their number in bands of eight lines: what is in a line begins in its
+    /// own band or in one that a sprite's height reaches back to. No line overflows with fewer.
+    fn crowded(&self) -> bool {
+        let mut bands = [0_u8; 32];
+        for sprite in self.oam.chunks_exact(4) {
+            bands[usize::from(sprite[0] / BAND)] += 1;
+        }
+        let reach = self.sprite_height() as usize / usize::from(BAND) + 1;
+        bands.windows(reach).any(|near| usize::from(near.iter().sum::<u8>()) >= SPRITES_PER_LINE)
     }
 
     /// The dot of `line` at which its evaluation for the next line sets the flag. After eight sprites the hardware

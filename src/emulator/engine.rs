@@ -24,7 +24,7 @@ pub struct EngineOptions {
     pub poll_skip: bool,
     /// Write down what whole lines of a picture are made of, and draw them together when somebody looks.
     pub line_log: bool,
-    /// In frames that nobody sees, pass lines in which a register changes by tiles, not by dots.
+    /// Pass lines in which a register changes by tiles, not by dots, and many lines together.
     pub beam_jumps: bool,
     /// Sum observations up from lines as they are drawn, where their kind allows it.
     pub direct_bins: bool,

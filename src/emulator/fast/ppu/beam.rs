@@ -7,6 +7,7 @@
 //! Whole lines are passed at once. That needs the two tiles fetched ahead to be what `v` says (`ahead_is_plain`);
 //! where a register was touched in between, the line goes by dots, with shift registers as the hardware has them.
 
+use super::draw::{EACH_BYTE, SPREAD};
 use super::memory::VideoMemory;
 use super::timeline::access_dot;
 use super::{Ppu, ctrl, mask};
@@ -160,14 +161,30 @@ impl Beam {
 
     /// The background's pixel under the beam, 0-15; 0 is transparent.
     fn background(&self, x: u32) -> u8 {
-        let left = if x < 8 { mask::BACKGROUND_LEFT } else { 0 };
-        let needs = mask::BACKGROUND | left;
-        if self.mask & needs != needs {
+        if !self.shows_background(x) {
             return 0;
         }
         let pixel = (self.planes.iter().enumerate())
             .fold(0, |pixel, (bit, plane)| pixel | (plane >> (15 - self.fine_x) & 1) << bit);
         if pixel & 3 == 0 { 0 } else { pixel as u8 }
+    }
+
+    fn shows_background(&self, x: u32) -> bool {
+        let left = if x < 8 { mask::BACKGROUND_LEFT } else { 0 };
+        let needs = mask::BACKGROUND | left;
+        self.mask & needs == needs
+    }
+
+    /// The pixels under the beam in the eight dots of a tile's fetches; the first is at `x`.
+    fn background_of_tile(&self, x: u32) -> [u8; 8] {
+        if !self.shows_background(x) {
+            return [0; 8];
+        }
+        // Bit 15 of a plane is the left pixel with fine X 0.
+        let [low, high, upper, highest] = self.planes.map(|plane| SPREAD[usize::from((plane << self.fine_x) >> 8)]);
+        let pattern = low | high << 1;
+        let opaque = ((low | high) & EACH_BYTE) * 0x0F;
+        ((pattern | upper << 2 | highest << 3) & opaque).to_le_bytes()
     }
 
     /// Shift registers and fetches as they are when a tile's fetches have just ended.
@@ -205,6 +222,15 @@ impl Beam {
         self.v = right_of(right_of(self.v));
         self.fetch_again(memory);
         self.ahead_is_plain = true;
+    }
+
+    /// Passes the eight dots in which a tile is fetched, from the first one on, while rendering.
+    fn pass_tile(&mut self, memory: &VideoMemory) {
+        self.name = memory.name(0x2000 | self.v & 0x0FFF);
+        self.fetched = self.tile_row(memory, self.v);
+        self.planes = self.planes.map(|plane| plane << 8);
+        self.load(self.fetched);
+        self.next_tile();
     }
 
     /// Passes one dot of a visible or the pre-render line.
@@ -377,6 +403,17 @@ impl Ppu {
                 self.beam.pass_rest(dot, &self.memory);
                 self.pass_sprite_fetches();
                 break;
+            }
+            if jumps && self.rendering() && dot < LAST_FETCH && dot % 8 == 1 && dot + 8 <= end {
+                if self.drawing {
+                    self.draw_dots(self.line, dot - 1, self.beam.background_of_tile(dot - 1));
+                }
+                self.beam.pass_tile(&self.memory);
+                dot += 8;
+                if dot > LAST_FETCH {
+                    self.beam.next_row();
+                }
+                continue;
             }
             if self.drawing && self.line < POST_RENDER_LINE && matches!(dot, 1..=256) {
                 self.draw_dot(self.line, dot - 1, self.beam.background(dot - 1));

@@ -73,7 +73,7 @@ pub(in super::super) const SPREAD: [u64; 256] = {
     spread
 };
 /// One in each byte.
-const EACH_BYTE: u64 = 0x0101_0101_0101_0101;
+pub(super) const EACH_BYTE: u64 = 0x0101_0101_0101_0101;
 
 impl Ppu {
     /// The memories that pictures are made of.
@@ -244,6 +244,23 @@ impl Ppu {
         };
         self.row(line)[x as usize] = colour;
         if x as usize == FRAME_WIDTH - 1 {
+            self.emphasise(line);
+        }
+    }
+
+    /// Eight pixels while rendering, from column `x`, a tile's left one; the background's values for them.
+    pub(super) fn draw_dots(&mut self, line: u32, x: u32, background: [u8; 8]) {
+        let near = |unit: &SpriteRow| u32::from(unit.x) < x + 8 && x < u32::from(unit.x) + 8;
+        if self.units.loaded().iter().any(near) {
+            for (x, pixel) in (x..).zip(background) {
+                self.draw_dot(line, x, pixel);
+            }
+            return;
+        }
+        let grey_mask = self.grey_mask();
+        let colours = background.map(|pixel| self.palette.colour(pixel) & grey_mask);
+        self.row(line)[x as usize..][..8].copy_from_slice(&colours);
+        if x as usize + 8 == FRAME_WIDTH {
             self.emphasise(line);
         }
     }

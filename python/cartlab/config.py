@@ -130,14 +130,30 @@ def load(repo: Path) -> Config:
     return parse(text, path)
 
 
-def parse(text: str, path: Path | None = None) -> Config:
-    """The same from text."""
+def notifier(repo: Path) -> str | None:
+    """`notify` alone: a loop's repository needs no build and no workload. None where there is no file or no
+    such key; BadInput for a file that is no TOML.
+    """
+    path = repo / FILE
+    if not path.is_file():
+        return None
+    found = _toml(path.read_text(encoding="utf-8", errors="replace"), path).get("notify")
+    return found if isinstance(found, str) and found.strip() else None
+
+
+def _toml(text: str, path: Path | None) -> dict[str, Any]:
     # The standard library has a reader from Python 3.11 on.
     tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
-        raw = tomllib.loads(text)
+        found: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{FILE} must be TOML; {error}", _correct(path)) from None
+    return found
+
+
+def parse(text: str, path: Path | None = None) -> Config:
+    """The same from text."""
+    raw = _toml(text, path)
     # Before the keys: another schema has others.
     if type(raw.get("schema")) is int and raw["schema"] != 1:
         raise BadInput(

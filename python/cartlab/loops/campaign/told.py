@@ -32,10 +32,8 @@ def tell(desk: Desk, event: str, message: str) -> None:
         raise ValueError(f"expected one of {', '.join(EVENTS)}, found {event}")
     message = plain(message, 300)
     desk.tell("told", event=event, message=message)
-    if not (desk.repo / config.FILE).is_file():
-        return
     try:
-        command = config.load(desk.repo).notify
+        command = config.notifier(desk.repo)
     except CartlabError as error:
         desk.voice.warn(f"notify: {error.message}")
         return

@@ -30,7 +30,8 @@ EVAL_LIMIT_S = 600.0
 @dataclass(frozen=True)
 class Options:
     """How a loop is run. isolation: the level's name; writable: further folders that the researcher may
-    write; eval_limit_s: when an evaluation is killed.
+    write; eval_limit_s: when an evaluation is killed; launcher: an approved shell line that runs training's
+    `{command}` elsewhere, "" for here.
     """
 
     isolation: str = "process"
@@ -41,6 +42,7 @@ class Options:
     train_retries: int = 1
     eval_limit_s: float = EVAL_LIMIT_S
     locale: str = "zh"
+    launcher: str = ""
 
 
 @dataclass

@@ -158,7 +158,8 @@ class Bench:
         )
         limit = protocol.time_limit_s + TRAIN_GRACE_S
         self.desk.voice.progress(f"round {self.one.round}: training (at most {limit:g} s)")
-        ran = self.run(command, "train", folder / self.top, limit, f"train{name}", seed)
+        through = self.desk.options.launcher
+        ran = self.run(command, "train", folder / self.top, limit, f"train{name}", seed, through=through)
         self.desk.measured(
             self.one,
             "train",
@@ -170,6 +171,7 @@ class Bench:
             workload=self._workload,
             left=ran.left,
             log=ran.stdout.name,
+            **self._elsewhere(),
         )
         if ran.returncode is None:
             raise Failed(
@@ -189,6 +191,11 @@ class Bench:
                 f"crash: training ended without its checkpoint {protocol.checkpoint}. Likely cause: it was "
                 "written elsewhere or not at all",
             )
+
+    def _elsewhere(self) -> dict[str, str]:
+        """What a training's record says where a launcher ran it."""
+        launcher = self.desk.options.launcher
+        return {"isolation": "process", "launcher": digest_of(launcher)} if launcher else {}
 
     def _eval(self, folder: Path, seed: int, name: str) -> Value:
         self.desk.voice.progress(f"round {self.one.round}: evaluating")
@@ -287,8 +294,13 @@ class Bench:
         seed: int | None = None,
         extra: Mapping[str, str] | None = None,
         readable: tuple[Path, ...] = (),
+        through: str = "",
     ) -> Ran:
-        """One command in a clean environment, able to write in the folder of `place` alone."""
+        """One command in a clean environment, able to write in the folder of `place` alone.
+
+        through: a launcher that runs it elsewhere instead. It is the user's own command and was approved: it
+        has the user's environment, and nothing confines it.
+        """
         own = self._place(place)
         told = {
             **(extra or {}),
@@ -298,6 +310,10 @@ class Bench:
         }
         if seed is not None:
             told["AR_SEED"] = str(seed)
+        if through:
+            line = through.replace("{command}", shlex.quote(command))
+            env = commands.researcher_environment(told)
+            return commands.run(line, cwd=cwd, env=env, limit_s=limit_s, folder=self._logs, name=name)
         env = commands.measured_environment(own, told)
         wrapped = self.desk.wrap(command, own, readable=(cwd, *readable))
         return commands.run(wrapped, cwd=cwd, env=env, limit_s=limit_s, folder=self._logs, name=name)

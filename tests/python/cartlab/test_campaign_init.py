@@ -236,3 +236,28 @@ def test_lc20_text_outside_the_rendered_block_is_kept() -> None:
     assert second == people.replace("one", "two")
     assert folder.with_block(second, "two", "# Head") == second
     assert folder.with_block("only people's\n", "x", "# Head").startswith("only people's\n\n<!--")
+
+
+# --- the notifier ---------------------------------------------------------------------------------
+
+
+def test_lc27_the_notifier_is_called_with_event_and_message_and_its_failure_changes_nothing(
+    lab: Lab, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "said"
+    script = tmp_path / "notify.sh"
+    script.write_text(f'printf "%s|%s\\n" "$1" "$2" >> {log}; exit 3\n')
+    (lab.experiment.repo / "autoresearch.toml").write_text(f'notify = "sh {script}"\n')
+    assert lab.init() == 0
+    assert log.read_text().startswith("approval_required|compute local, data as")
+    assert "approval_required is recorded all the same" in capsys.readouterr().err
+    assert [event for event, _ in told(lab)] == ["approval_required"]
+
+
+def test_lc27_without_a_notifier_or_with_a_broken_configuration_nothing_fails(
+    lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (lab.experiment.repo / "autoresearch.toml").write_text("schema = \n")
+    assert lab.init() == 0
+    assert "autoresearch.toml must be TOML" in capsys.readouterr().err
+    assert [event for event, _ in told(lab)] == ["approval_required"]

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from cartlab.loops import views
-from cartlab.loops.campaign import budget, experiment, slots, told, verdicts
+from cartlab.loops.campaign import budget, compute, experiment, slots, told, verdicts
 from cartlab.loops.campaign.budget import Budget
 from cartlab.loops.campaign.experiment import Launch, Plan
 from cartlab.loops.campaign.records import Campaign, Experiment
@@ -186,4 +186,12 @@ def limited(desk: Desk, campaign: Campaign) -> Desk:
     limit = desk.options.eval_limit_s
     if not asked.train_command:
         limit = min(limit, campaign.budget.seconds_per_experiment + TRAIN_GRACE_S)
-    return replace(desk, options=replace(desk.options, eval_retries=0, eval_limit_s=limit))
+    return replace(
+        desk,
+        options=replace(
+            desk.options,
+            eval_retries=0,
+            eval_limit_s=limit,
+            launcher=compute.launcher_of(desk.ledger.events(), campaign),
+        ),
+    )

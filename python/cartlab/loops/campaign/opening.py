@@ -128,9 +128,11 @@ def open_campaign(
     if goal is None:
         goal = _open(repo, ledger, place, wish)
     desk = Desk(repo, root, ledger, goal, voice, options)
+    campaign = records.read(ledger.events(), goal)
     if launcher:
         approvals.record(ledger, goal, launcher, wish.approve)
-    campaign = records.read(ledger.events(), goal)
+        if not campaign.goal.body.get("protocol", {}).get("train_command", "x"):
+            voice.warn("the protocol trains nothing: the launcher, which runs training, is never used")
     _documents(Folder(Path(campaign.folder)), campaign, wish)
     return desk
 

@@ -178,6 +178,18 @@ def test_the_predecessor_takes_precision_for_validity() -> None:
     assert simulate.legacy_kept(even[0], 1.0, 1500, SEED) > 0.05
 
 
+def test_the_predecessors_rates_hang_on_how_much_its_pairs_scatter() -> None:
+    # docs/benchmarking.md quotes both rows.
+    def kept(scatter: float) -> list[float]:
+        return [
+            simulate.legacy_kept(noise._replace(sd=scatter * noise.sd, position=0.0), 1.10, 1000, 1)
+            for noise in MACHINES
+        ]
+
+    assert kept(1.0) == pytest.approx([0.75, 0.17, 0.045], abs=0.03)
+    assert kept(1.75) == pytest.approx([0.43, 0.05, 0.014], abs=0.03)
+
+
 def test_a_position_effect_of_one_percent_blinds_the_predecessor() -> None:
     assert max(simulate.legacy_kept(noise, 1.10, 500, SEED) for noise in MACHINES) < 0.05
 

@@ -172,7 +172,7 @@ def _until_end(desk: Desk, plan: Plan, hands: Hands, generations: int | None) ->
         if generations is not None and done >= generations:
             return "paused", f"{done} generations, as asked"
         current = open_generation(campaign)
-        if current is None or not ready(campaign, current):
+        if current is None or not current.critiqued:
             step = (
                 "generation"
                 if current is not None
@@ -227,13 +227,6 @@ def ended(campaign: Campaign) -> tuple[str, str] | None:
 def open_generation(campaign: Campaign) -> Generation | None:
     """The generation that is not closed yet."""
     return next((one for one in campaign.generations if not one.closed), None)
-
-
-def ready(campaign: Campaign, found: Generation) -> bool:
-    """Can it run or be closed: nothing in it waits for its critique."""
-    members = campaign.of_generation(found.number)
-    undecided = any(one.status == "proposed" for one in members)
-    return found.critiqued or (bool(members) and not undecided)
 
 
 def close_generation(desk: Desk, campaign: Campaign, found: Generation) -> None:

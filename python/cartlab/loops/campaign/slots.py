@@ -1,8 +1,8 @@
 """Slots of compute: how many experiments run at once, and that no two of them ever share one.
 
 A slot is a number that a run finds as AR_SLOT, and the device that stands for it where devices were named.
-The kernel holds each slot's lock, so two campaigns of one root share none either, and a dead process frees its
-own.
+The kernel holds each slot's lock, so two campaigns of one root share none either, and a dead process frees
+its own.
 """
 
 from __future__ import annotations

@@ -228,6 +228,34 @@ ROWS: tuple[Row, ...] = (
         ),
     ),
     Row(
+        "campaign run",
+        "campaign_run",
+        "prototype",
+        "make, measure and verify the queued experiments, generation by generation, within the budget",
+        (
+            'campaign run --researcher "my-agent {prompt}" --generations 1',
+            'campaign run faster-slope --researcher "my-agent {prompt}" --propose --slots 2',
+        ),
+    ),
+    Row(
+        "campaign ladder",
+        "campaign_ladder",
+        "orient",
+        "how wide the search is and what comes when it is stuck; queue a lever",
+        (
+            "campaign ladder",
+            'campaign ladder --add "closed form" --program solver.md --source https://example.org/solver',
+            'campaign ladder --searched "https://example.org/search?q=slope"',
+        ),
+    ),
+    Row(
+        "campaign done",
+        "campaign_done",
+        "orient",
+        "is the campaign done: its documents, no open row, and a result that the ledger bears out",
+        ("campaign done", "campaign done faster-slope --json"),
+    ),
+    Row(
         "record",
         "record",
         "record",

@@ -12,7 +12,7 @@ from campaign_events import hypothesis
 from small_experiment import Experiment
 
 from cartlab.ledger import Ledger
-from cartlab.loops.campaign import driver, experiment, opening, records
+from cartlab.loops.campaign import driver, experiment, opening, planning, records
 from cartlab.loops.campaign.hypotheses import parse
 from cartlab.loops.desk import Desk, Options
 
@@ -83,24 +83,20 @@ class SmallCampaign:
 
 
 def queue(desk: Desk, ideas: Sequence[Sequence[dict[str, Any]]]) -> None:
-    """Open the next generation and queue its hypotheses; goes on where it was killed."""
-    campaign = records.read(desk.ledger.events(), desk.goal_id)
-    current = driver.open_generation(campaign)
-    gen = current.number if current else len(campaign.generations) + 1
-    wanted = ideas[gen - 1] if gen <= len(ideas) else []
-    if current is None:
-        lever = campaign.lever
-        desk.tell("generation", gen=gen, phase="opened", lever=lever.id, rung=lever.rung)
-    for at, changes in enumerate(wanted):
-        exp_id = str(sum(len(one) for one in ideas[: gen - 1]) + at + 1)
-        found = parse(hypothesis(f"h{exp_id}", **changes))
-        one = records.Try(records.attempt_id(desk.goal_id, exp_id), gen)
-        known = next((t for t in campaign.goal.tries if t.id == one.id), None)
-        if known is None:
-            desk.step(one, "proposed", **records.proposed(exp_id, gen, campaign.lever.id, found))
-        if known is None or known.state == "proposed":
-            desk.step(one, "queued")
-    desk.tell("generation", gen=gen, phase="critiqued", survivors=len(wanted))
+    """The next generation as a plan opens it; its hypotheses are queued as they are."""
+    campaign = planning.complete(desk)
+    if driver.open_generation(campaign) is not None:
+        return
+    gen, lever = len(campaign.generations), campaign.lever
+    first = int(campaign.next_id())
+    listed = [
+        {"exp_id": str(at), "hypothesis": parse(hypothesis(f"h{at}", **changes)).to_json(), "duplicate": None}
+        for at, changes in enumerate(ideas[gen] if gen < len(ideas) else [], first)
+    ]
+    desk.tell(
+        "generation", gen=gen, phase="opened", lever=lever.id, rung=lever.rung, seed=True, listed=listed
+    )
+    planning.complete(desk)
 
 
 def rate(value: float, expected: float = 0.1, **more: Any) -> dict[str, Any]:

@@ -28,10 +28,10 @@ def test_lc3_lc16_lc29_a_generation_keeps_its_best_and_leaves_the_checkout_alone
     assert (best["value"], best["delta"], best["verified"]) == (0.5, 0.49, "yes")
     assert "Mechanism refuted because the delta is 4.9 times" in best["audit"]
     # LC3: a branch a generation, the champion's one commit on it, and a commit for every experiment.
-    assert git(one.made.repo, "log", "--format=%s", f"{head}..autoresearch/slope-gen1").splitlines() == [
+    assert git(one.made.repo, "log", "--format=%s", f"{head}..autoresearch/slope-gen0").splitlines() == [
         "autoresearch: experiment 2, rate=0.5 (rate 0.5)"
     ]
-    assert git(one.made.repo, "rev-parse", "autoresearch/slope-gen2") == campaign.goal.accepted
+    assert git(one.made.repo, "rev-parse", "autoresearch/slope-gen1") == campaign.goal.accepted
     assert len(git(one.made.repo, "for-each-ref", "refs/ar/attempts").splitlines()) == 4
     assert manifest.digest(manifest.scan(one.made.repo)) == before
     assert git(one.made.repo, "rev-parse", "HEAD") == head

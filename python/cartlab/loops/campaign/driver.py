@@ -18,7 +18,10 @@ from cartlab.loops.campaign import (
     gates,
     generation,
     ladder,
+    opening,
+    planning,
     records,
+    results,
     told,
     verdicts,
     verification,
@@ -52,12 +55,9 @@ class Hands:
 def run(desk: Desk, plan: Plan, hands: Hands, generations: int | None = None) -> Campaign:
     """Go on until an end, or for so many generations; the campaign as it then is."""
     with desk.alone():
-        campaign = verdicts.campaign_of(desk)
+        campaign = opening.take_up_budget(desk, verdicts.campaign_of(desk))
         if campaign.mode == "design_only":
-            raise NotLegalNow(
-                f"{campaign.slug} is design-only: it plans and measures nothing",
-                "open a campaign with --protocol and compute to run experiments",
-            )
+            return _leave_design(desk, campaign, hands)
         gates.may_run(verdicts.folder_of(campaign))
         desk = generation.limited(desk, campaign)
         prepare(desk, campaign, plan)
@@ -70,12 +70,20 @@ def run(desk: Desk, plan: Plan, hands: Hands, generations: int | None = None) ->
         return verdicts.campaign_of(desk)
 
 
+def _leave_design(desk: Desk, campaign: Campaign, hands: Hands) -> Campaign:
+    """Without a protocol or compute nothing is run: the matrix and how to run it are all that is left."""
+    hands.render(desk)
+    results.render(desk, campaign)
+    told.tell(desk, "approval_required", f"design-only: no compute or no protocol @ {campaign.slug}")
+    return verdicts.campaign_of(desk)
+
+
 # --- the start ------------------------------------------------------------------------------------
 
 
 def prepare(desk: Desk, campaign: Campaign, plan: Plan) -> None:
     """What a dead process left, what people wrote down, and the baseline."""
-    recover(desk, campaign)
+    recover(desk, planning.complete(desk))
     desk.tell("state", state="running")
     data = verdicts.data_of(keys_of(verdicts.folder_of(campaign).read("DATA.md")))
     wanted = {"data": data, "explained": {**campaign.goal.body.get("explained", {}), **plan.explained}}
@@ -162,17 +170,18 @@ def measure_baseline(desk: Desk, campaign: Campaign) -> bool:
 
 
 def _until_end(desk: Desk, plan: Plan, hands: Hands, generations: int | None) -> tuple[str, str]:
-    done = 0
+    before = len([one for one in verdicts.campaign_of(desk).generations if one.closed])
     if not measure_baseline(desk, verdicts.campaign_of(desk)):
         return "budget_exhausted", "the budget does not cover the baseline"
     while True:
         campaign = verdicts.campaign_of(desk)
         if (end := ended(campaign)) is not None:
             return end
+        done = len([one for one in campaign.generations if one.closed]) - before
         if generations is not None and done >= generations:
             return "paused", f"{done} generations, as asked"
         current = open_generation(campaign)
-        if current is None or not current.critiqued:
+        if current is None or not (current.critiqued or current.seed):
             step = (
                 "generation"
                 if current is not None
@@ -203,7 +212,6 @@ def _until_end(desk: Desk, plan: Plan, hands: Hands, generations: int | None) ->
             continue
         close_generation(desk, campaign, current)
         hands.render(desk)
-        done += 1
 
 
 def ended(campaign: Campaign) -> tuple[str, str] | None:
@@ -319,6 +327,7 @@ def close(desk: Desk, hands: Hands, reason: str, why: str) -> None:
     before = verdicts.campaign_of(desk)
     desk.tell("state", state=reason, reason=why)
     hands.render(desk)
+    results.render(desk, verdicts.campaign_of(desk))
     if reason in ENDS:
         champion = before.champion
         best = "baseline unbeaten" if champion is None else experiment.best_of(before).text

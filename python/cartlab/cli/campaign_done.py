@@ -28,6 +28,7 @@ def translate(space: argparse.Namespace) -> Request:
 
 def run(context: Context, request: Request) -> Outcome:
     from cartlab.loops.campaign import results
+    from cartlab.loops.campaign.board import UNBEATEN
 
     campaign = campaign_desk.look(context, request.slug)
     found = results.faults(campaign)
@@ -44,7 +45,7 @@ def run(context: Context, request: Request) -> Outcome:
     if campaign.mode == "design_only":
         word = "its design is complete, and nothing was measured"
     elif champion is None:
-        word = results.UNBEATEN
+        word = UNBEATEN
     else:
         word = f"experiment {champion.exp_id} is the best verified, {champion.decision['text']}"
     out.text = [f"campaign {campaign.slug} is done: {word}"]

@@ -109,7 +109,8 @@ def translate(space: argparse.Namespace) -> Request:
 
 
 def run(context: Context, request: Request) -> Outcome:
-    from cartlab.loops.campaign import budget, documents, driver, experiment, hands, ladder, results
+    from cartlab.loops.campaign import budget, documents, driver, experiment, hands, ladder
+    from cartlab.loops.campaign.board import UNBEATEN
 
     campaign_desk.may_call(request.researcher, request.flags)
     if request.dry_run:
@@ -165,7 +166,7 @@ def run(context: Context, request: Request) -> Outcome:
     }
     champion = campaign.champion
     stands = (
-        results.UNBEATEN
+        UNBEATEN
         if champion is None
         else f"best verified: experiment {champion.exp_id}, {campaign.metric} {best.text}"
     )

@@ -38,7 +38,7 @@ def _runs(desk: Desk, goal: Goal, role: str) -> list[dict[str, Any]]:
 
 def first_base(goal: Goal) -> str:
     """The commit that the goal's first round started from."""
-    return str(goal.tries[0].steps["proposed"]["base"]) if goal.tries else goal.accepted
+    return goal.first
 
 
 def usual(desk: Desk, goal: Goal, seed: int) -> Usual:

@@ -62,7 +62,8 @@ class Try:
 @dataclass
 class Goal:
     """A goal from its opening on. body: its description with all changes; segment: how often what a number
-    means was changed; accepted: the commit that the worktree stands on; before: the one before it.
+    means was changed; accepted: the commit that the worktree stands on; before: the one before it;
+    first: what its first attempt was made from.
     """
 
     id: str
@@ -77,6 +78,7 @@ class Goal:
     tries: list[Try] = field(default_factory=list)
     accepted: str = ""
     before: str = ""
+    first: str = ""
 
     @property
     def last(self) -> Try | None:
@@ -109,6 +111,7 @@ def fold(events: Iterable[Event]) -> dict[str, Goal]:
             goals[name] = Goal(
                 name, body["loop"], dict(body["describes"]), event["time"], accepted=body["baseline_commit"]
             )
+            goals[name].first = body["baseline_commit"]
             goals[name].changed = event["time"]
         elif name in goals:
             _apply(goals[name], event)
@@ -161,3 +164,4 @@ def _on_goal(goal: Goal, body: Mapping[str, Any]) -> None:
         goal.body.update(body["describes"])
     elif op == "base":
         goal.before, goal.accepted = goal.accepted, body["commit"]
+        goal.first = goal.accepted

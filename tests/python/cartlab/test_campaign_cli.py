@@ -77,7 +77,7 @@ def test_lc16_lc28_a_campaign_from_its_plan_to_done(lab: Lab, capsys: pytest.Cap
         ("passed", "no"),
     ]
     assert told["best"] == {"value": 0.5, "text": "0.5", "experiment": "2"}
-    assert "Best verified: experiment 2**, rate = 0.5" in (lab.folder / "RESULTS.md").read_text()
+    assert "Best verified configuration: experiment 2, rate = 0.5" in (lab.folder / "RESULTS.md").read_text()
     code, found = answer(lab, capsys, "done")
     assert code == 23 and any("is paused: nothing is queued" in what for what in found["reasons"])
     assert lab.cartlab("verify") == 0
@@ -107,7 +107,7 @@ def test_lc28_done_holds_results_against_the_ledger(
     results = lab.folder / "RESULTS.md"
     assert "**baseline unbeaten**" in results.read_text()
     assert lab.cartlab("campaign", "done") == 0
-    results.write_text("Best verified: experiment 1**, rate = 9\n")
+    results.write_text("Best verified configuration: experiment 1, rate = 9\n")
     code, found = answer(lab, capsys, "done")
     assert code == 23 and 'must say "baseline unbeaten"' in found["reasons"][0]
 
@@ -118,7 +118,6 @@ def test_lc28_a_design_only_campaign_names_no_value(lab: Lab, capsys: pytest.Cap
     lab.documents()
     ideas = campaign_lab.matrix("AFK", expected_delta=0.4, direction="higher")
     assert lab.cartlab("campaign", "plan", "--hypotheses", str(lab.write("matrix.json", ideas))) == 0
-    assert answer(lab, capsys, "done")[0] == 23
     code, found = answer(lab, capsys, "run", "--researcher", "x")
     assert code == 0 and not any(event["type"] == "measurement" for event in lab.events())
     assert answer(lab, capsys, "done")[0] == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cartlab.loops.campaign import board, budget, folder, records, tables
+from cartlab.loops.campaign import board, budget, folder, records, results, tables
 from cartlab.loops.campaign.folder import Folder
 from cartlab.loops.campaign.records import Campaign
 from cartlab.loops.desk import Desk
@@ -30,7 +30,7 @@ def write(campaign: Campaign, spent: budget.Spent) -> list[str]:
     if campaign.generations:
         done += (
             ["RESULTS.md"]
-            if place.render("RESULTS.md", board.results(campaign), f"# Results: {slug}")
+            if place.render("RESULTS.md", _results(campaign, spent), f"# Results: {slug}")
             else []
         )
     texts = {
@@ -41,3 +41,7 @@ def write(campaign: Campaign, spent: budget.Spent) -> list[str]:
         "BUDGET.md": budget.render(campaign.budget, spent, place.read("BUDGET.md")),
     }
     return done + [name for name, text in texts.items() if place.write(name, text)]
+
+
+def _results(campaign: Campaign, spent: budget.Spent) -> str:
+    return board.results(campaign) + "\n".join(results.more(campaign, spent)) + "\n"

@@ -46,7 +46,7 @@ class Hands:
     people's methods; method: (title, program) of another method, or None; render: renew the documents.
     """
 
-    render: Callable[[Desk], None]
+    render: Callable[[Desk], object]
     propose: Callable[[Desk], None] | None = None
     search: Callable[[Desk], str] | None = None
     method: Callable[[Desk], tuple[str, str, str] | None] | None = None
@@ -60,9 +60,10 @@ def run(desk: Desk, plan: Plan, hands: Hands, generations: int | None = None) ->
             return _leave_design(desk, campaign, hands)
         gates.may_run(verdicts.folder_of(campaign))
         desk = generation.limited(desk, campaign)
+        before = len([one for one in campaign.generations if one.closed])
         prepare(desk, campaign, plan)
         try:
-            reason, why = _until_end(desk, plan, hands, generations)
+            reason, why = _until_end(desk, plan, hands, generations, before)
         except Exception as error:
             told.tell(desk, "error", str(error))
             raise
@@ -73,7 +74,6 @@ def run(desk: Desk, plan: Plan, hands: Hands, generations: int | None = None) ->
 def _leave_design(desk: Desk, campaign: Campaign, hands: Hands) -> Campaign:
     """Without a protocol or compute nothing is run: the matrix and how to run it are all that is left."""
     hands.render(desk)
-    results.render(desk, campaign)
     told.tell(desk, "approval_required", f"design-only: no compute or no protocol @ {campaign.slug}")
     return verdicts.campaign_of(desk)
 
@@ -139,7 +139,7 @@ def measure_baseline(desk: Desk, campaign: Campaign) -> bool:
     one = Try(records.attempt_id(goal.id, records.BASELINE_ID), 0)
     bench = Bench(desk, one, asked, top_of(goal), goal.accepted)
     try:
-        values = [bench.value(rounds.draw_seed(), f"-base{at + 1}") for at in range(runs)]
+        values = [bench.value(rounds.draw_seed(goal), f"-base{at + 1}") for at in range(runs)]
     except Failed as failed:
         raise NotLegalNow(
             f"the baseline cannot be measured: {failed.insight}",
@@ -169,8 +169,7 @@ def measure_baseline(desk: Desk, campaign: Campaign) -> bool:
 # --- the loop -------------------------------------------------------------------------------------
 
 
-def _until_end(desk: Desk, plan: Plan, hands: Hands, generations: int | None) -> tuple[str, str]:
-    before = len([one for one in verdicts.campaign_of(desk).generations if one.closed])
+def _until_end(desk: Desk, plan: Plan, hands: Hands, generations: int | None, before: int) -> tuple[str, str]:
     if not measure_baseline(desk, verdicts.campaign_of(desk)):
         return "budget_exhausted", "the budget does not cover the baseline"
     while True:
@@ -327,7 +326,7 @@ def close(desk: Desk, hands: Hands, reason: str, why: str) -> None:
     before = verdicts.campaign_of(desk)
     desk.tell("state", state=reason, reason=why)
     hands.render(desk)
-    results.render(desk, verdicts.campaign_of(desk))
+    results.keep_winner(desk, before)
     if reason in ENDS:
         champion = before.champion
         best = "baseline unbeaten" if champion is None else experiment.best_of(before).text

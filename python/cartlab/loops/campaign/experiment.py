@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cartlab.loops import commands, dispatch, intake, manifest, rounds, trees, views
+from cartlab.loops import acceptance, commands, dispatch, intake, manifest, rounds, trees, views
 from cartlab.loops.campaign import slots
 from cartlab.loops.campaign.hypotheses import changed_settings
 from cartlab.loops.campaign.records import Campaign, Experiment
@@ -192,6 +192,12 @@ def take_in(desk: Desk, campaign: Campaign, launch: Launch) -> None:
         launch.result = rounds.Result(
             "no_change", "the diff did not apply: the copy is byte for byte what it was made from"
         )
+    elif found.seeds_only:
+        desk.step(one, "screened", complies=True, changes=len(found.changes), seeds_only=True)
+        launch.result = rounds.Result(
+            "no_change",
+            "only literals of seeds were changed: the harness draws the seeds, and luck is no gain",
+        )
     else:
         desk.step(one, "screened", complies=True, changes=len(found.changes))
 
@@ -228,8 +234,9 @@ def _json(repo: Path, digest: str) -> Any:
 
 def bench_of(desk: Desk, campaign: Campaign, launch: Launch, plan: Plan) -> Bench:
     """The runs of this launch's own tree."""
-    steps = next(one for one in desk.goal().tries if one.id == launch.experiment.one.id).steps
-    return Bench(
+    goal = desk.goal()
+    steps = next(one for one in goal.tries if one.id == launch.experiment.one.id).steps
+    bench = Bench(
         desk,
         launch.experiment.one,
         views.protocol_of(campaign.goal),
@@ -237,6 +244,7 @@ def bench_of(desk: Desk, campaign: Campaign, launch: Launch, plan: Plan) -> Benc
         str(steps["submitted"]["commit"]),
         slots.environment(launch.slot, plan.devices),
     )
+    return acceptance.with_usual(desk, goal, bench, rounds.draw_seed(goal))
 
 
 def measure(desk: Desk, campaign: Campaign, launch: Launch, plan: Plan) -> None:
@@ -260,10 +268,12 @@ def measure(desk: Desk, campaign: Campaign, launch: Launch, plan: Plan) -> None:
         if policy == "paired":
             value, launch.pairs = rounds.pairs(desk, goal, one, bench, bench.protocol.direction)
             launch.values = [value]
+            if launch.pairs.status == "busy_invalid":
+                launch.result = rounds.Result("busy_invalid", launch.pairs.reason, retry=True)
         else:
             for at in range(int(goal.body["k"]) if policy == "repeat-k" else 1):
                 label = launch.label(f"-run{at + 1}" if at else "")
-                launch.values.append(bench.value(rounds.draw_seed(), label))
+                launch.values.append(bench.value(rounds.draw_seed(desk.goal()), label))
     except Failed as failed:
         launch.result = rounds.Result(failed.verdict, failed.insight, retry=failed.transient)
 

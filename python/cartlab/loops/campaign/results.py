@@ -1,4 +1,4 @@
-"""RESULTS.md, and whether a campaign is done: its files, its rows, and a result that is named honestly.
+"""How a campaign ended, and whether it is done: its files, its rows, and a result that is named honestly.
 
 A campaign that beat nothing is done as well, and says so in the words "baseline unbeaten". A design-only one
 has its matrix and how to run it, and not one number of the metric anywhere.
@@ -10,14 +10,13 @@ import re
 from pathlib import Path
 
 from cartlab.loops import commands, trees
-from cartlab.loops.campaign import budget, experiment, ladder
+from cartlab.loops.campaign import ladder
+from cartlab.loops.campaign.board import UNBEATEN
 from cartlab.loops.campaign.budget import Spent
 from cartlab.loops.campaign.folder import Folder, block_of
-from cartlab.loops.campaign.hypotheses import ANGLES
 from cartlab.loops.campaign.records import Campaign
 from cartlab.loops.desk import Desk
 
-UNBEATEN = "baseline unbeaten"
 FILES = (
     "BUDGET.md",
     "EXPERIMENTS.md",
@@ -28,135 +27,46 @@ FILES = (
     "RESULTS.md",
 )
 DESIGN_FILES = ("TASK.md", "COMPUTE.md", "PLAN.md", "RESULTS.md")
-_DIFF_LINES = 100
+WINNER = "winner.diff"
 _NUMBER = r"-?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 
 
-def head(campaign: Campaign) -> str:
-    """The first line of a new RESULTS.md."""
-    return f"# Results: {campaign.slug}"
-
-
-def render(desk: Desk, campaign: Campaign) -> None:
-    """Renew RESULTS.md."""
-    events = desk.ledger.events()
-    spent = budget.spent(events, campaign.goal.id)
+def more(campaign: Campaign, spent: Spent) -> list[str]:
+    """What RESULTS.md says below its comparison: why it ended, what was not run, what it cost, how a design
+    is run.
+    """
     if campaign.mode == "design_only":
-        body = design(campaign)
-    else:
-        champion = campaign.champion
-        patch = ""
-        if champion is not None:
-            opened = next(
-                event["body"]
-                for event in events
-                if event["type"] == "goal"
-                and event["body"]["op"] == "opened"
-                and event["body"]["goal"] == campaign.goal.id
-            )
-            patch = trees.patch(desk.repo, str(opened["baseline_commit"]), campaign.goal.accepted)
-        body = text(campaign, spent, patch)
-    Folder(Path(campaign.folder)).render("RESULTS.md", "\n".join(body), head(campaign))
-
-
-def text(campaign: Campaign, spent: Spent, patch: str) -> list[str]:
-    """The result for people. patch: from the baseline to the champion."""
-    champion, goal = campaign.champion, campaign.goal
-    best = experiment.best_of(campaign)
-    lines = [f"Ended: {goal.state}{' (' + goal.reason + ')' if goal.reason else ''}.", ""]
-    if champion is None:
-        lines += [
-            f"**{UNBEATEN}**: no experiment was better than {campaign.metric} = {campaign.baseline} and "
-            "passed all five checks. The baseline stands.",
-        ]
-    else:
-        gained = best.number - float(campaign.baseline)
-        percent = f", {gained / abs(float(campaign.baseline)):+.2%}" if float(campaign.baseline) else ""
-        branch = f"autoresearch/{campaign.slug}-gen{champion.gen}"
-        lines += [
-            f"**Best verified: experiment {champion.exp_id}**, {campaign.metric} = {best.text} against the "
-            f"baseline's {campaign.baseline} ({gained:+.6g}{percent}).",
+        return [
             "",
-            f"- change: {champion.hypothesis.change} (angle {champion.hypothesis.angle})",
-            f"- commit {goal.accepted[:12]}, branch `{branch}`",
-            *(f"- {one.decision['audit']}" for one in campaign.leaderboard() if one.decision.get("audit")),
+            "## How to run it",
+            "",
+            "1. `handoff DESIGN.md --run-vp` in the experiment's repository writes its protocol.",
+            f"2. `campaign init {campaign.slug}-run --protocol FOLDER` opens the campaign where compute is.",
+            "3. `campaign plan --hypotheses FILE` with this matrix, then `campaign run --researcher CMD`.",
         ]
-    lines += ["", *_table(campaign), "", *_angles(campaign)]
-    rung = ladder.lines(ladder.position(campaign), campaign.budget)[0]
-    left_out = [one for one in campaign.experiments if one.not_run]
-    if left_out:
-        lines += ["", "Not run, because the budget did not cover them: "]
-        lines += [
-            f"- experiment {one.exp_id}: {_cell(one.hypothesis.change)} ({one.not_run})" for one in left_out
-        ]
+    at = ladder.lines(ladder.position(campaign), campaign.budget)
+    lines = ["", "## How it went", "", f"- {campaign.goal.state}: {campaign.goal.reason or 'under way'}"]
     lines += [
-        "",
-        f"Spent: {spent.compute_s / 60:.1f} min of {campaign.budget.cap_s / 60:.1f}, {spent.experiments_run} "
-        f"experiments, {spent.generations_run} generations; {rung}.",
+        f"- spent {spent.compute_s / 60:.1f} of {campaign.budget.cap_s / 60:.1f} min, "
+        f"{spent.experiments_run} experiments, {spent.generations_run} generations",
+        f"- {at[0]}",
     ]
-    if patch:
-        shown = patch.splitlines()
-        lines += ["", "From the baseline to the best:", "", "````diff", *shown[:_DIFF_LINES]]
-        if len(shown) > _DIFF_LINES:
-            lines.append(f"... {len(shown) - _DIFF_LINES} more lines: git show {goal.accepted[:12]}")
-        lines.append("````")
-    return lines
-
-
-def _table(campaign: Campaign) -> list[str]:
-    rows = [
-        f"| exp_id | angle | change | status | {campaign.metric} | delta | verified |",
-        "|---|---|---|---|---|---|---|",
-        f"| 0 |  | baseline | passed | {campaign.baseline} | 0 | n/a |",
-    ]
-    for one in campaign.experiments:
-        if not one.planned:
-            continue
-        status = "not-run" if one.not_run else one.status
-        value = one.decision.get("text", "")
-        delta = "" if one.delta is None else f"{one.delta:+.6g}"
-        rows.append(
-            f"| {one.exp_id} | {one.hypothesis.angle} | {_cell(one.hypothesis.change)} | {status} | {value} "
-            f"| {delta} | {one.verified} |"
-        )
-    return rows
-
-
-def _cell(value: str) -> str:
-    return commands.plain(value, 200).replace("|", "\\|")
-
-
-def _angles(campaign: Campaign) -> list[str]:
-    ran = {one.hypothesis.angle for one in campaign.experiments if one.decision}
-    return [
-        f"Angles covered: {', '.join(sorted(ran)) or 'none'}. "
-        f"Not covered: {', '.join(letter for letter in ANGLES if letter not in ran) or 'none'}."
-    ]
-
-
-def design(campaign: Campaign) -> list[str]:
-    """A design-only campaign's result: what to run and how, and no number of the metric."""
-    lines = [
-        "Design only: nothing was measured, so nothing is claimed.",
-        "",
-        "| exp_id | angle | change | why | it would be wrong if |",
-        "|---|---|---|---|---|",
-    ]
+    if campaign.champion is not None:
+        gen = campaign.champions[-1][1]
+        lines.append(f"- branch `autoresearch/{campaign.slug}-gen{gen}`; the whole change is in {WINNER}")
     lines += [
-        f"| {one.exp_id} | {one.hypothesis.angle} | {_cell(one.hypothesis.change)} "
-        f"| {_cell(one.hypothesis.mechanism)} | {_cell(one.hypothesis.falsification)} |"
+        f"- experiment {one.exp_id} ({commands.plain(one.hypothesis.change, 120)}): {one.not_run}"
         for one in campaign.experiments
-        if one.pruned is None
-    ]
-    lines += [
-        "",
-        "To run it, where there is compute:",
-        "",
-        "1. `handoff DESIGN.md --run-vp` in the experiment's repository writes its protocol.",
-        f"2. `campaign init {campaign.slug}-run --protocol FOLDER --compute local` opens the campaign.",
-        "3. `campaign plan --hypotheses FILE` with the matrix above, then `campaign run --researcher CMD`.",
+        if one.not_run
     ]
     return lines
+
+
+def keep_winner(desk: Desk, campaign: Campaign) -> None:
+    """The difference from the baseline to the champion, for people; nothing where the baseline stands."""
+    if campaign.champion is not None:
+        patch = trees.patch(desk.repo, campaign.base, campaign.goal.accepted)
+        Folder(Path(campaign.folder)).write(WINNER, patch)
 
 
 # --- done -----------------------------------------------------------------------------------------
@@ -186,7 +96,7 @@ def _result_faults(campaign: Campaign, found: str | None) -> list[str]:
     if found is None:
         return []
     said, champion = block_of(found), campaign.champion
-    hit = re.search(r"Best verified: experiment (\d+)\*\*", said)
+    hit = re.search(r"Best verified configuration: experiment (\d+),", said)
     if champion is None:
         if UNBEATEN not in said:
             return [f'RESULTS.md must say "{UNBEATEN}": no verified experiment beat the baseline']

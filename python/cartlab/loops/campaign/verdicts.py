@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from cartlab.errors import NotLegalNow
-from cartlab.loops import commands, rounds, trees, views
+from cartlab.loops import acceptance, commands, rounds, trees, views
 from cartlab.loops.campaign import experiment, mechanism, records, told, verification
 from cartlab.loops.campaign.experiment import Launch, Plan
 from cartlab.loops.campaign.folder import Folder
@@ -91,7 +91,7 @@ def decide(desk: Desk, launch: Launch, plan: Plan) -> Verdict:
         verification.direction(numbers, best.number, wanted),
         *_of_files(desk, campaign, launch, plan),
     )
-    return _concluded(launch, best, value, delta, checks, inputs)
+    return _stands(desk, launch, plan, _concluded(launch, best, value, delta, checks, inputs))
 
 
 def _decide_pairs(desk: Desk, campaign: Campaign, launch: Launch, plan: Plan, best: Best) -> Verdict:
@@ -112,7 +112,20 @@ def _decide_pairs(desk: Desk, campaign: Campaign, launch: Launch, plan: Plan, be
         Check("c", right, f"the median pair moves by {delta:+.6g}, {campaign.direction} is better"),
         *_of_files(desk, campaign, launch, plan),
     )
-    return _concluded(launch, best, value, delta, checks, inputs)
+    return _stands(desk, launch, plan, _concluded(launch, best, value, delta, checks, inputs))
+
+
+def _stands(desk: Desk, launch: Launch, plan: Plan, verdict: Verdict) -> Verdict:
+    """A win that is verified has to pass the protocol's own checks and its holdout as well."""
+    if verdict.result.status != "keep":
+        return verdict
+    campaign = campaign_of(desk)
+    bench = experiment.bench_of(desk, campaign, launch, plan)
+    failed = acceptance.stands(desk, campaign.goal, launch.experiment.one, bench)
+    if failed is None:
+        return verdict
+    result = replace(verdict.result, status=failed.verdict, insight=failed.insight, inputs=None, value=None)
+    return Verdict(result, verdict.best, verdict.checks)
 
 
 def _concluded(
@@ -145,7 +158,7 @@ def _again(desk: Desk, campaign: Campaign, launch: Launch, plan: Plan) -> tuple[
     desk.voice.progress(f"{launch.name}: a win; it runs again with another seed")
     bench = experiment.bench_of(desk, campaign, launch, plan)
     try:
-        return bench.value(rounds.draw_seed(), launch.label("-verify")), ""
+        return bench.value(rounds.draw_seed(desk.goal()), launch.label("-verify")), ""
     except Failed as failed:
         return None, failed.insight
 

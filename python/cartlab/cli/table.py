@@ -327,7 +327,7 @@ ROWS: tuple[Row, ...] = (
         "simulate",
         "orient",
         "how often the rules err, on simulated machines, beside the predecessor's",
-        ("simulate", "simulate --trials 500 --machine shared --json"),
+        ("simulate", "simulate --trials 500 --machine shared --json", "simulate --loops"),
     ),
     Row(
         "gc",

@@ -80,6 +80,20 @@ def verified(best: float, values: Sequence[float], direction: str) -> Decided:
     return Decided(status, f"{first.reason}; repeated: {second.reason}", inputs)
 
 
+def judged(policy: str, best: float, values: Sequence[float], k: int, direction: str) -> Decided:
+    """What a policy without pairs says of the runs so far."""
+    if policy == "greedy":
+        return greedy(best, values[0], direction)
+    if policy == "repeat-k":
+        return repeat_k(best, values, k, direction)
+    return verified(best, values, direction)
+
+
+def shown(policy: str, values: Sequence[float]) -> float:
+    """The value that stands for an attempt: the middle run under repeat-k, else the first."""
+    return sorted(values)[(len(values) - 1) // 2] if policy == "repeat-k" else values[0]
+
+
 def paired(effects: Sequence[float], *, alpha: float = ALPHA, limit: int = PAIRS) -> Decided:
     """The e-process over pairs against "not better", and its mirror against "not worse"."""
     bets = Bets(alpha, (1.0,))

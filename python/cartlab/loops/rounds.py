@@ -141,16 +141,9 @@ def measure(
     while True:
         values.append(bench.value(draw_seed(goal), f"-{len(values) + 1}" if values else ""))
         numbers = [value.number for value in values]
-        if policy == "greedy":
-            found = policies.greedy(best.number, numbers[0], direction)
-        elif policy == "repeat-k":
-            found = policies.repeat_k(best.number, numbers, k, direction)
-        else:
-            found = policies.verified(best.number, numbers, direction)
+        found = policies.judged(policy, best.number, numbers, k, direction)
         if found.status is not None:
-            shown = values[0]
-            if policy == "repeat-k":
-                shown = sorted(values, key=lambda value: value.number)[(len(values) - 1) // 2]
+            shown = values[numbers.index(policies.shown(policy, numbers))]
             return shown, policies.Decided(
                 found.status, found.reason, {**found.inputs, "measurements": [value.seq for value in values]}
             )

@@ -43,7 +43,11 @@ _room("src/vec_env/threads.rs", "rollcart", "cargo:vec_env::threads vec_life use
 _room("src/vec_env/log.rs", "rollcart", "lane_movies")
 _room("src/vec_env/snapshot.rs", "rollcart", "vec_snapshot game_rules vec_sequences")
 _room("src/vec_env/kept.rs", "rollcart", "vec_snapshot game_rules vec_sequences lane_movies")
-_room("src/vec_env", "rollcart", f"{_LANES} user_reports game_rules lane_movies vec_sequences retro_parity")
+_room(
+    "src/vec_env",
+    "rollcart",
+    f"{_LANES} vec_lives user_reports game_rules lane_movies vec_sequences retro_parity",
+)
 _room("python/rollcart/mixed_env.py", "rollcart", "vec_mixed")
 _room("python/rollcart/spaces.py", "rollcart", "vec_spaces vec_sending")
 _room(
@@ -57,7 +61,7 @@ _room("python/rollcart/env.py", "rollcart", "vec_gymnasium vec_spaces user_repor
 _room(
     "python/rollcart/vector_env.py",
     "rollcart",
-    f"{_LANES} user_reports vec_spaces vec_gymnasium lane_movies vec_mixed",
+    f"{_LANES} vec_lives user_reports vec_spaces vec_gymnasium lane_movies vec_mixed",
 )
 
 

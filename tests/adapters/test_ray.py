@@ -113,3 +113,28 @@ def test_an_actor_has_as_many_threads_as_processors() -> None:
         return Rollout(policy, num_envs=2).env.num_threads
 
     assert ray.get(threads.remote()) == 1
+
+
+def test_rollouts_in_actors_are_those_of_this_process() -> None:
+    """`rollcart rollout --engine ray`, with a policy of two numbers in place of JAX's network."""
+    from rollcart.ppo import actors
+    from rollcart.ppo.features import Features
+    from rollcart.ppo.settings import Settings
+
+    class Uniform(actors.GumbelPolicy):
+        def __call__(self, weights: Any, obs: Any, rng: np.random.Generator) -> Any:
+            return rng.integers(5, size=len(obs)), {"values": self.see(obs)[:, 0].astype(np.float32)}
+
+    settings = Settings(lanes=2, threads=1, horizon=12, minibatches=1, max_episode_steps=5)
+    weights, see = {"w": np.arange(4.0)}, Features(np.arange(8))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(actors, "GumbelPolicy", Uniform)
+        rows = [
+            actors.measure(engine, settings, weights, see, count, 2)
+            for engine, count in ((actors.Local(), 2), (actors.Ray(), 2), (actors.Ray(), 1))
+        ]
+        with pytest.raises(ValueError, match="processors, and Ray has 2"):
+            actors.measure(actors.Ray(), settings, weights, see, 3, 1)
+    assert rows[0]["checksum"] == rows[1]["checksum"] != rows[2]["checksum"]
+    assert rows[1]["episodes"] == rows[0]["episodes"] > 0
+    assert actors.with_efficiency(rows)[2]["efficiency"] == 1

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from gymnasium.wrappers.vector import NumpyToTorch
 from stable_baselines3 import PPO
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.preprocessing import is_image_space, is_image_space_channels_first
@@ -185,3 +186,22 @@ def test_a_policy_is_evaluated() -> None:
     model = PPO("CnnPolicy", venv, n_steps=8, batch_size=16, policy_kwargs=SMALL_NET, seed=0)
     rewards, lengths = evaluate_policy(model, venv, n_eval_episodes=4, return_episode_rewards=True)
     assert len(rewards) == 4 and set(lengths) == {8}
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+def test_gymnasiums_wrapper_gives_torch_tensors_of_the_same_numbers(mode: str) -> None:
+    """Not SB3's, but torch is here: Gymnasium's NumpyToTorch over native lanes, through ends of episodes."""
+    options: dict[str, Any] = {"num_envs": 2, "resize": (20, 20), "max_episode_steps": 4}
+    plain = rollcart.NesVectorEnv(**options, autoreset_mode=mode)
+    wrapped = NumpyToTorch(rollcart.NesVectorEnv(**options, autoreset_mode=mode))
+    wanted, got = plain.reset(seed=3), wrapped.reset(seed=3)
+    for step in range(9):
+        assert isinstance(got[0], torch.Tensor) and got[0].dtype == torch.uint8
+        for tensor, array in zip(got[:-1], wanted[:-1], strict=True):
+            assert isinstance(tensor, torch.Tensor) and np.array_equal(tensor.numpy(), array)
+        assert torch.equal(got[-1]["xpos"], torch.as_tensor(wanted[-1]["xpos"]))
+        if mode == "Disabled" and len(wanted) == 5 and wanted[3].any():
+            wanted, got = (env.reset(options={"reset_mask": wanted[3]}) for env in (plain, wrapped))
+            continue
+        actions = np.array([RIGHT, step])
+        wanted, got = plain.step(actions), wrapped.step(torch.as_tensor(actions))

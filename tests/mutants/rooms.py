@@ -54,6 +54,7 @@ _room(
     "python/rollcart/_buffers.py", "rollcart", "vec_observe vec_spaces vec_snapshot vec_gymnasium vec_sending"
 )
 _room("python/rollcart/_traffic.py", "rollcart", "vec_sending puffer_lanes")
+_room("python/rollcart/_sending.py", "rollcart", "vec_sending puffer_lanes")
 _room(
     "python/rollcart/_setup.py", "rollcart", "vec_seeding vec_spaces vec_snapshot games vec_mixed vec_infos"
 )

@@ -46,6 +46,15 @@ def declare(parser: argparse.ArgumentParser) -> None:
         choices=("stable-retro",),
         help="the same with stable-retro too (extra peers; needs --obs image)",
     )
+    parser.add_argument(
+        "--engine",
+        choices=("local", "ray"),
+        default="local",
+        help="ray: the rollouts in actors of Ray's (extra ray), beside one in this process",
+    )
+    parser.add_argument(
+        "--actors", metavar="N,N", default="1,2", help="with --engine ray: how many actors (default 1,2)"
+    )
     ppo_options.declare(parser, without=(*_SWEPT, "steps"))
 
 
@@ -57,6 +66,8 @@ def run(options: argparse.Namespace, talk: Talk) -> Answer:
 
     if options.iterations < 1:
         raise CommandError(f"--iterations: expected a number from 1 up, found {options.iterations}", USAGE)
+    if options.engine == "ray":
+        return _distributed(options, talk)
     cells = [_measured(options, cell, talk) for cell in _cells(options)]
     ratios = _ratios(cells)
     document = {"evidence": "learning", "host": benchmark.host(), "cells": cells, "against_peer": ratios}
@@ -69,6 +80,66 @@ def run(options: argparse.Namespace, talk: Talk) -> Answer:
         )
     talk.say("evidence: learning")
     return Answer(document)
+
+
+def _distributed(options: argparse.Namespace, talk: Talk) -> Answer:
+    """Rollouts alone, in actors: each cell in this process first, then in Ray's."""
+    from rollcart.ppo import actors, benchmark
+    from rollcart.ppo.trainer import make_env
+
+    if options.peer:
+        raise CommandError("--engine ray measures rollcart alone: leave --peer out", USAGE)
+    counts = _numbers("--actors", options.actors)
+    cells = []
+    for cell in _cells(options):
+        # An actor has one thread unless told otherwise: all of them share the machine.
+        cell["settings"] = replace(cell["settings"], threads=cell["settings"].threads or 1)
+        settings, params, see = _policy_of(cell)
+        env = make_env(settings, options.rom_path)
+        weights, see = benchmark.host_policy(settings, env, params, see)
+        rows = []
+        for engine, numbers in ((actors.Local(), [1]), (actors.ENGINES[options.engine](), counts)):
+            for count in numbers:
+                progress = talk.progress
+                rows.append(
+                    actors.measure(engine, settings, weights, see, count, options.iterations, progress)
+                )
+        rows = actors.with_efficiency(rows)
+        settings_told = settings.as_dict()
+        cells.append({"policy": cell["policy"], "settings": settings_told, "engines": rows})
+        talk.say(_engines_table(cell, rows))
+    talk.say("evidence: learning")
+    return Answer({"evidence": "learning", "host": benchmark.host(), "cells": cells})
+
+
+def _engines_table(cell: dict[str, Any], rows: list[dict[str, Any]]) -> str:
+    settings = cell["settings"]
+    lanes = f"{settings.lanes} lanes and {settings.threads} threads an actor"
+    lines = [
+        f"{cell['policy']} policy, {settings.obs}, {lanes}",
+        f"{'engine':8}{'actors':>7}{'steps/s':>10}{'an actor':>10}{'efficiency':>12}{'store MiB/s':>13}"
+        f"{'weights ms':>12}{'episodes':>10}",
+    ]
+    for row in rows:
+        efficiency = "-" if row["efficiency"] is None else f"{row['efficiency']:.1%}"
+        lines.append(
+            f"{row['engine']:8}{row['actors']:>7}{row['steps_per_second']:>10,.0f}{row['per_actor']:>10,.0f}"
+            f"{efficiency:>12}{row['object_bytes_per_second'] / 2**20:>13.1f}{row['weight_sync_ms']:>12.2f}"
+            f"{row['episodes']:>10}"
+        )
+    return "\n".join(lines)
+
+
+def _policy_of(cell: dict[str, Any]) -> tuple[Settings, Any, Any]:
+    """Settings, weights and features of a cell's policy; the initial one has none yet."""
+    from rollcart.ppo import checkpoint
+
+    settings: Settings = cell["settings"]
+    if cell["policy"] == "initial":
+        return settings, None, None
+    saved = checkpoint.load(TRAINED if cell["policy"] == "trained" else cell["policy"])
+    settings = replace(settings, hidden=saved.settings.hidden, ram_bytes=saved.settings.ram_bytes)
+    return settings, saved.params, saved.see
 
 
 def _one_policy_thread() -> None:
@@ -114,15 +185,10 @@ def _numbers(flag: str, text: str) -> list[int]:
 
 
 def _measured(options: argparse.Namespace, cell: dict[str, Any], talk: Talk) -> dict[str, Any]:
-    from rollcart.ppo import benchmark, checkpoint, peer
+    from rollcart.ppo import benchmark, peer
     from rollcart.ppo.trainer import make_env
 
-    settings: Settings = cell["settings"]
-    params = see = None
-    if cell["policy"] != "initial":
-        saved = checkpoint.load(TRAINED if cell["policy"] == "trained" else cell["policy"])
-        params, see = saved.params, saved.see
-        settings = replace(settings, hidden=saved.settings.hidden, ram_bytes=saved.settings.ram_bytes)
+    settings, params, see = _policy_of(cell)
     note = ""
     if cell["side"] == "rollcart":
         env = make_env(settings, options.rom_path)

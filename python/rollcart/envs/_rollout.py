@@ -113,6 +113,9 @@ class Rollout:
                 sampled[name] = np.array(known, dtype)
         return sampled
 
+    def have(self, weights: Any) -> None:
+        """Does nothing: who waits for it knows that the weights have come."""
+
     def save(self) -> bytes:
         """Where the rollout stands: lanes and random numbers, for `load` in a worker of equal arguments."""
         return pickle.dumps((self.env.snapshot(), self._rng.bit_generator.state))

@@ -83,6 +83,21 @@ def measure(
         trainer.close()
 
 
+def host_policy(
+    settings: Settings, env: Any, params: network.Params | None, see: Features | None
+) -> tuple[dict[str, Any], Features]:
+    """Weights as host arrays, and what the network sees: of a trained policy, or the initial one.
+
+    Closes the environment.
+    """
+    trainer = Trainer(settings, env=env, params=params, see=see)
+    try:
+        weights = {name: np.asarray(value) for name, value in trainer.params.items()}
+        return weights, trainer.collector.see
+    finally:
+        trainer.close()
+
+
 def _measured(trainer: Trainer, iterations: int, progress: Progress) -> dict[str, Any]:
     settings, collector, stopwatch = trainer.settings, trainer.collector, trainer.stopwatch
     policy = trainer.params

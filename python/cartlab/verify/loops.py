@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cartlab.stats.betting import Bets
+from cartlab.verify.campaigns import CampaignGoal
 from cartlab.verify.derive import FAILURES, KEEPS
 
 _ORDER = (
@@ -71,6 +72,7 @@ class LoopReplay:
         self._say = say
         self._goals: dict[str, _Goal] = {}
         self._tries: dict[str, _Try] = {}
+        self._campaigns: dict[str, CampaignGoal] = {}
         self._values: dict[int, tuple[str, float]] = {}
 
     def goal(self, event: Mapping[str, Any]) -> None:
@@ -78,6 +80,10 @@ class LoopReplay:
         body = event["body"]
         if body["op"] == "audit":
             self._audit(body)
+        if body["op"] == "opened" and body["loop"] == "campaign":
+            self._campaigns[body["goal"]] = CampaignGoal()
+        if body["goal"] in self._campaigns:
+            self._campaigns[body["goal"]].describe(body, self._say)
         if body["op"] in ("opened", "protocol") and "protocol" in body["describes"]:
             protocol = body["describes"]["protocol"]
             goal = self._goals.get(body["goal"])
@@ -110,6 +116,8 @@ class LoopReplay:
     def measurement(self, event: Mapping[str, Any]) -> None:
         """A run that the harness made."""
         body, one = event["body"], self._tries.get(event["attempt"])
+        if body.get("goal") in self._campaigns:
+            self._campaigns[body["goal"]].measure(event)
         if body["role"] == "eval" and body.get("value") is not None:
             self._values[event["seq"]] = (str(event["attempt"]), float(body["value"]))
         if one is not None and body["role"] == "eval" and body.get("value") is not None:
@@ -146,6 +154,9 @@ class LoopReplay:
         if len({one.workloads[seq] for seq in _rests_on(body["inputs"]) if seq in one.workloads}) > 1:
             self._say(name, "its evaluations are not of one workload")
         derived = self._derive(one, goal, body)
+        if body["goal"] in self._campaigns:
+            sign = 1.0 if goal.direction == "higher" else -1.0
+            derived = self._campaigns[body["goal"]].decide(event, sign, goal.best, derived, self._say)
         if goal.journal is not None:
             derived = _weighed(one, goal, body, derived)
         if derived != body["status"]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import small_experiment
 from campaign_events import hypothesis
-from small_experiment import Experiment
+from small_experiment import Experiment, git
 
 from cartlab.ledger import Ledger
 from cartlab.loops.campaign import driver, experiment, opening, planning, records
@@ -110,9 +110,30 @@ def rate(value: float, expected: float = 0.1, **more: Any) -> dict[str, Any]:
     }
 
 
-def bare(tmp_path: Path, **more: Any) -> SmallCampaign:
+def bare(tmp_path: Path, eval_py: str = "", **more: Any) -> SmallCampaign:
     """Over the experiment that trains nothing: its metric is the rate that config.json names."""
     made = small_experiment.make_bare(tmp_path)
+    return _over(made, {"eval.py": eval_py}, **more)
+
+
+def trained(
+    tmp_path: Path, eval_py: str = "", train_py: str = "print('step=1 loss=1')", **more: Any
+) -> SmallCampaign:
+    """The same with a train command; its protocol's time limit is 20 s."""
+    made = small_experiment.make_bare(tmp_path)
+    path = made.folder / "autoresearch-protocol.md"
+    text = path.read_text().replace("- files: config.json", "- files: config.json, train.py")
+    path.write_text(text + f"\n## Train\n- command: {small_experiment.PYTHON} train.py\n")
+    files = {"eval.py": eval_py, "train.py": train_py}
+    return _over(made, files, **more)
+
+
+def _over(made: Experiment, files: dict[str, str], **more: Any) -> SmallCampaign:
+    for name, text in files.items():
+        if text:
+            (made.folder / name).write_text(text)
+    if git(made.repo, "status", "--porcelain", "--untracked-files=no"):
+        git(made.repo, "commit", "-q", "-am", "another experiment")
     os.chdir(made.repo)
     return SmallCampaign(made, **more)
 

@@ -365,6 +365,9 @@ def test_two_open_ledgers_see_each_others_events(tmp_path: Path) -> None:
     two.append("note", None, {"n": 2})
     one.append("note", None, {"n": 3})
     assert [e["body"]["n"] for e in two.events()] == [1, 2, 3]
+    two.append("note", None, {"n": 4})
+    one.project()
+    assert json.loads((tmp_path / "current.json").read_text())["last_seq"] == 4
 
 
 def test_a_clock_set_back_does_not_change_the_order(tmp_path: Path) -> None:
@@ -473,6 +476,10 @@ def test_the_floor_is_the_newest_calibrations_of_this_class_of_host(tmp_path: Pa
         start(ledger, name, tier="calibrate", host_class=host)
         finish(ledger, name, "baseline", relink_floor=floor)
     assert ledger.floor_of("x86-2") == pytest.approx(1.015)
+    # One that was killed between its decision and its end has measured no floor that anybody wrote down.
+    start(ledger, "d", tier="calibrate", host_class="x86-2")
+    ledger.append("decision", "d", {"status": "baseline"})
+    assert ledger.floor_of("x86-2") is None
 
 
 # --- views ------------------------------------------------------------------------------------

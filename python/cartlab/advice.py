@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -160,24 +159,12 @@ def disk() -> Finding:
 def witnesses() -> Finding:
     """Second opinions that do not depend on the clock."""
     found = ["CPU time"]
-    if _perf_works():
+    if host.counts_instructions():
         found.append("perf")
     if shutil.which("valgrind"):
         found.append("callgrind")
     missing = "" if len(found) > 1 else "install valgrind: instructions a step are a second opinion"
     return Finding("witnesses", GOOD if len(found) > 1 else NOTE, ", ".join(found), missing)
-
-
-def _perf_works() -> bool:
-    if not shutil.which("perf"):
-        return False
-    done = subprocess.run(
-        ["perf", "stat", "-x,", "-e", "instructions:u", "true"],
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    )
-    return done.returncode == 0 and "<not" not in done.stderr
 
 
 def others() -> Finding:

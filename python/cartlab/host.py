@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 import os
 import platform
+import shutil
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -76,6 +78,19 @@ def load() -> float | None:
         return os.getloadavg()[0]
     except (AttributeError, OSError):
         return None
+
+
+def counts_instructions() -> bool:
+    """May this user read the processor's instruction counter through perf (few virtual machines have one)."""
+    if not shutil.which("perf"):
+        return False
+    done = subprocess.run(
+        ["perf", "stat", "-x,", "-e", "instructions:u", "true"],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    return done.returncode == 0 and "<not" not in done.stderr
 
 
 def host_class() -> str:

@@ -129,7 +129,7 @@ def run_block(plan: Plan, index: int, coin: int, base: Build, cand: Build, *, re
 
 
 def count_instructions(plan: Plan, base: Build, cand: Build, *, repo: Path) -> Instructions:
-    """Instructions per step of both sides under callgrind, or why there are none; a witness for accept
+    """Instructions per step of both sides by perf or callgrind, or why there are none; a witness for accept
     tiers.
     """
     if plan.workload.kind != "slices":

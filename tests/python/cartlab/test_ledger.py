@@ -361,9 +361,8 @@ def test_writers_of_several_processes_take_turns(tmp_path: Path) -> None:
 
 def test_two_open_ledgers_see_each_others_events(tmp_path: Path) -> None:
     one, two = Ledger.open(tmp_path), Ledger.open(tmp_path)
-    one.append("note", None, {"n": 1})
-    two.append("note", None, {"n": 2})
-    one.append("note", None, {"n": 3})
+    for n, ledger in enumerate((one, two, one), 1):
+        ledger.append("note", None, {"n": n})
     assert [e["body"]["n"] for e in two.events()] == [1, 2, 3]
     two.append("note", None, {"n": 4})
     one.project()
@@ -476,9 +475,8 @@ def test_the_floor_is_the_newest_calibrations_of_this_class_of_host(tmp_path: Pa
         start(ledger, name, tier="calibrate", host_class=host)
         finish(ledger, name, "baseline", relink_floor=floor)
     assert ledger.floor_of("x86-2") == pytest.approx(1.015)
-    # One that was killed between its decision and its end has measured no floor that anybody wrote down.
-    start(ledger, "d", tier="calibrate", host_class="x86-2")
-    ledger.append("decision", "d", {"status": "baseline"})
+    start(ledger, "killed before its end", tier="calibrate", host_class="x86-2")
+    ledger.append("decision", "killed before its end", {"status": "baseline"})
     assert ledger.floor_of("x86-2") is None
 
 

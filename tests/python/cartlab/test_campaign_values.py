@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 from campaign_events import GOAL, Events, hypothesis
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cartlab.errors import BadInput
 from cartlab.loops.campaign import budget, hypotheses, matrix, records
@@ -61,6 +66,27 @@ def test_lc7_the_expected_move_is_a_number_with_its_direction(
 def test_lc7_what_cannot_be_tested_is_refused(changes: dict[str, object], what: str) -> None:
     with pytest.raises(BadInput, match=what):
         hypotheses.parse({**hypothesis(), **changes})
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.just(10**400),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+FIELD = st.sampled_from((*REQUIRED, "direction", "parent", "transformation", "settings"))
+
+
+@given(st.dictionaries(FIELD, JSON, max_size=4), JSON)
+def test_lc7_whatever_is_handed_in_is_a_hypothesis_or_is_refused(changes: dict[str, Any], other: Any) -> None:
+    for body in ({**hypothesis(), **changes}, other):
+        try:
+            found = hypotheses.parse(body)
+        except BadInput as error:
+            assert error.message.startswith(("hypothesis ", "a hypothesis must be"))
+        else:
+            again = json.loads(json.dumps(found.to_json(), allow_nan=False))
+            assert Hypothesis.from_json(again).to_json() == found.to_json()
+            assert json.dumps(again, ensure_ascii=False).encode()
 
 
 def test_lc8_the_angles_are_a_to_k_and_can_be_extended() -> None:
@@ -186,6 +212,32 @@ def test_lc4_a_rewrite_keeps_comments_order_and_unknown_keys() -> None:
         "champion        = 4",
     ]
     assert budget.render(found, Spent(2, 9, 600.0, "0.97", "4"), text) == text
+
+
+COUNT = st.integers(1, 10**6)
+BUDGETS = st.builds(
+    Budget,
+    st.from_regex(r"[a-z_]{1,9}", fullmatch=True),
+    st.sampled_from(["lower", "higher"]),
+    COUNT,
+    st.floats(0.01, 1e7),
+    st.integers(1, 16),
+    st.sampled_from(["2", "2 GPU-h", "90 min", "1.5 h", "40 s"]),
+    COUNT,
+    COUNT,
+    COUNT,
+    COUNT,
+    COUNT,
+    st.sampled_from(["on", "off"]),
+)
+
+
+@given(BUDGETS, BUDGETS)
+def test_lc4_every_budget_survives_its_file_and_takes_another_s_place(first: Budget, second: Budget) -> None:
+    text = budget.render(first, Spent())
+    assert budget.parse(text) == first
+    assert budget.parse(budget.render(second, Spent(), text)) == second
+    assert budget.parse(budget.render(second, Spent(), "metric = m\ndirection = lower\n")) == second
 
 
 def test_lc4_a_new_file_says_what_each_key_means_and_reads_back() -> None:

@@ -120,5 +120,5 @@ def _read(question: Question, returncode: int | None, complaint: str, path: Path
         if path.stat().st_size > ANSWER_CAP:
             raise ValueError(f"it has more than {ANSWER_CAP} bytes")
         return Answer(question, json.loads(path.read_bytes()))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return Answer(question, None, f"{question.name}: the submission must be JSON; {error}")

@@ -96,7 +96,7 @@ _MEANING = {
 def cap_seconds(text: str) -> float:
     """`2`, `2 GPU-h`, `30 min`, `90 s` in seconds; BadInput for anything else."""
     hit = _HOURS.fullmatch(text.strip())
-    if hit is None or float(hit["number"]) <= 0:
+    if hit is None or not 0 < float(hit["number"]) < float("inf"):
         raise BadInput(
             f"BUDGET.md: compute_cap must be a time such as 2, 2 GPU-h, 30 min or 90 s; found {text!r}",
             "correct the line",
@@ -165,7 +165,7 @@ def _seconds(value: Any) -> float:
 
 def shown(value: Any) -> str:
     """A limit as the file has it."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return str(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
 def render(budget: Budget, spent: Spent, old: str | None = None) -> str:
@@ -187,7 +187,7 @@ def render(budget: Budget, spent: Spent, old: str | None = None) -> str:
     todo = dict(limits)
     for line in old.splitlines():
         if line.strip() == SPENT_LINE and section is limits:
-            lines += [f"{key} = {value}" for key, value in todo.items() if value != _default(key)]
+            lines += _unsaid(todo)
             section, todo = used, dict(used)
         hit = _LINE.match(line)
         if hit is not None and hit["key"] in todo:
@@ -195,15 +195,16 @@ def render(budget: Budget, spent: Spent, old: str | None = None) -> str:
             line = f"{hit['key']}{hit['gap']}{value}{hit['rest']}" if value != hit["value"] else line
         lines.append(line)
     if section is limits:
-        lines.append(SPENT_LINE)
+        lines += [*_unsaid(todo), SPENT_LINE]
         todo = dict(used)
     lines += [f"{key:<15} = {value}" for key, value in todo.items()]
     return "\n".join(lines) + "\n"
 
 
-def _default(key: str) -> str:
-    item = next(item for item in fields(Budget) if item.name == key)
-    return shown(item.default)
+def _unsaid(limits: Mapping[str, str]) -> list[str]:
+    """Lines for limits that a file does not name: those that are not the defaults."""
+    usual = {item.name: shown(item.default) for item in fields(Budget)}
+    return [f"{key} = {value}" for key, value in limits.items() if value != usual[key]]
 
 
 # --- spent ----------------------------------------------------------------------------------------

@@ -180,7 +180,7 @@ def critique(
     asked = rules or Rules(keep=campaign.budget.hypotheses_per_gen)
     if file is not None:
         try:
-            text = file.read_text(encoding="utf-8")
+            text = file.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             raise BadInput(f"expected scores at {file}; {error.strerror}", _FORM) from None
         scores = parse(planning.listed(text, str(file), "scores"), campaign)

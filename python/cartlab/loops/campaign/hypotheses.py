@@ -149,7 +149,10 @@ def _signed(name: str, value: Any, word: Any) -> float:
             )
         sign, number = hit[1], float(hit[2])
     else:
-        sign, number = ("-" if value < 0 else ""), abs(float(value))
+        try:
+            sign, number = ("-" if value < 0 else ""), abs(float(value))
+        except OverflowError:
+            sign, number = "", math.inf
     if not math.isfinite(number) or number == 0:
         raise _wrong(
             name, "expected_delta", f"must be finite and not 0; found {value!r}", "how much, and where to"
@@ -193,7 +196,12 @@ def _settings(name: str, value: Any) -> dict[str, Any] | None:
             f"must set one variable; found {len(value) if isinstance(value, Mapping) else value!r}",
             "split it into one hypothesis a variable",
         )
-    return {str(key): one for key, one in value.items()}
+    found = {one_line(str(key)): one for key, one in value.items()}
+    try:
+        canonical_json(found)
+    except ValueError:
+        raise _wrong(name, "settings", "must be plain JSON with finite numbers") from None
+    return found
 
 
 # --- the same one ---------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ def _open(repo: Path, ledger: Ledger, place: Path, wish: Wish) -> str:
     asked, top = None, ""
     if wish.protocol is not None:
         try:
-            text = wish.protocol.read_text(encoding="utf-8")
+            text = wish.protocol.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             raise BadInput(
                 f"expected a protocol at {wish.protocol}; {error.strerror}", "`handoff DESIGN.md` writes one"

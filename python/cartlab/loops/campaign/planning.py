@@ -52,7 +52,7 @@ class Draft:
 def read_file(path: Path) -> list[Raw]:
     """A file's hypotheses: a JSON list, {"hypotheses": [...]}, or one object a line."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise BadInput(f"expected hypotheses at {path}; {error.strerror}", "a JSON list of objects") from None
     return [Raw(body) for body in listed(text, str(path), "hypotheses")]
@@ -62,6 +62,8 @@ def listed(text: str, name: str, key: str) -> list[Any]:
     """The objects of a JSON list, of an object's list, or of JSON lines."""
     try:
         body = json.loads(text)
+    except RecursionError:
+        raise BadInput(f"{name} must be a flat list; it is nested too deep") from None
     except ValueError:
         try:
             body = [json.loads(line) for line in text.splitlines() if line.strip()]

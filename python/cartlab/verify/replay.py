@@ -18,6 +18,7 @@ from cartlab.verify.chain import checked_lines
 from cartlab.verify.derive import FAILURES, KEEPS, Derived, derive, halves_of, status_of, value_of
 from cartlab.verify.legacy import complaints
 from cartlab.verify.loops import LoopReplay
+from cartlab.verify.planning import PlanReplay
 
 _RANK = {"keep": 3, "keep_stack": 3, "keep_small_gain": 2, "triage_promote": 1}
 _UNHASHED = {"steps", "verify_steps", "warmup_steps", "slice_steps", "slices", "slice_ms", "tier", "seed"}
@@ -87,6 +88,7 @@ class Replay:
         self._draws: dict[str, tuple[str, int]] = {}  # candidate tree -> the round's draw, and when
         self._line = 0
         self._loops = LoopReplay(self._say)
+        self._plans = PlanReplay(self._say)
 
     def feed(self, line: int, event: Mapping[str, Any]) -> None:
         """Take the next event."""
@@ -105,9 +107,11 @@ class Replay:
 
     def _on_goal(self, event: Mapping[str, Any]) -> None:
         self._loops.goal(event)
+        self._plans.goal(event)
 
     def _on_proposal(self, event: Mapping[str, Any]) -> None:
         self._loops.proposal(event)
+        self._plans.proposal(event)
 
     def _on_measurement(self, event: Mapping[str, Any]) -> None:
         self._loops.measurement(event)
@@ -187,6 +191,7 @@ class Replay:
         self.report.decisions += 1
         if "goal" in body:
             self._loops.decision(event)
+            self._plans.decision(event)
             return
         if run is None:
             self._say(name, "a decision on an attempt that was never started")

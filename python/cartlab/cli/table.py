@@ -170,6 +170,13 @@ ROWS: tuple[Row, ...] = (
         ),
     ),
     Row(
+        "serve",
+        "serve",
+        "orient",
+        "a live page of the loops and the ledger for a browser of this machine; read-only",
+        ("serve", "serve --port 0 --json", "serve --every 10"),
+    ),
+    Row(
         "audit",
         "audit",
         "acceptance",

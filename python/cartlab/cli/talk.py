@@ -32,6 +32,7 @@ class Talk:
     def __init__(self, as_json: bool, program: str = SCRIPT) -> None:
         self.as_json = as_json
         self.document = False
+        self._told = False
         self._program = program
         self._began = time.monotonic()
         self._last_plain = float("-inf")
@@ -87,8 +88,13 @@ class Talk:
             put(f"... {line}", sys.stderr)
 
     def finish(self, outcome: Outcome) -> None:
-        """Print the answer: the object, or the text and the five closing lines."""
+        """Print the answer: the object, or the text and the five closing lines. A second call prints nothing
+        (a server's answer comes before its end).
+        """
         self._clear()
+        if self._told:
+            return
+        self._told = True
         if self.as_json:
             put(self.own(json.dumps(outcome.to_json(), ensure_ascii=False, allow_nan=False)), sys.stdout)
             return

@@ -14,7 +14,7 @@ import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 # Whatever needs the network fails at once and says so.
-OFFLINE = "--host-resolver-rules=MAP * ~NOTFOUND"
+OFFLINE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -36,18 +36,18 @@ class Browser:
     program: str
     profile: Path
 
-    def dom(self, page: Path, width: int = 1200, dark: bool = False) -> tuple[str, list[str]]:
+    def dom(self, page: Path | str, width: int = 1200, dark: bool = False) -> tuple[str, list[str]]:
         """The document as it stands after loading, and what the console said."""
         done = self._run("--dump-dom", page=page, width=width, height=900, dark=dark)
         return done.stdout, console(done.stderr)
 
-    def picture(self, page: Path, out: Path, width: int, height: int, dark: bool = False) -> Path:
+    def picture(self, page: Path | str, out: Path, width: int, height: int, dark: bool = False) -> Path:
         """A screenshot as PNG of exactly this many pixels."""
         self._run(f"--screenshot={out}", page=page, width=width, height=height, dark=dark)
         return out
 
     def _run(
-        self, *words: str, page: Path, width: int, height: int, dark: bool
+        self, *words: str, page: Path | str, width: int, height: int, dark: bool
     ) -> subprocess.CompletedProcess[str]:
         command = [
             self.program,
@@ -56,7 +56,7 @@ class Browser:
             f"--window-size={width},{height}",
             f"--blink-settings=preferredColorScheme={0 if dark else 1}",
             *words,
-            page.as_uri(),
+            page if isinstance(page, str) else page.as_uri(),
         ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
         assert done.returncode == 0, done.stderr[-2000:]

@@ -122,6 +122,13 @@ impl Shared {
         }
     }
 
+    /// The same, without a thread that translates: nobody but `settle` does.
+    #[cfg(test)]
+    pub(super) fn settled_only(self) -> Self {
+        self.threshold.store(u64::MAX / 2, Ordering::Relaxed);
+        self
+    }
+
     #[inline]
     pub(super) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)

@@ -330,6 +330,9 @@ impl Ppu {
         if whole && self.beam_jumps && !self.drawing && (self.beam.ahead_is_plain || !self.rendering()) {
             return self.pass_unseen_lines(to);
         }
+        if whole && self.beam_jumps && self.notes_lines() && self.rendering() && self.beam.ahead_is_plain {
+            return self.pass_noted_lines(to);
+        }
         if whole && !self.rendering() {
             self.show_line(self.line);
             self.units.clear();
@@ -360,6 +363,21 @@ impl Ppu {
         self.units.clear();
         self.line += lines;
         self.line_start += u64::from(lines * DOTS_PER_LINE);
+        self.done = self.line_start;
+    }
+
+    /// All whole lines before `to`, in which nothing changes: they are written down.
+    fn pass_noted_lines(&mut self, to: u64) {
+        let whole = (to - self.line_start) / u64::from(DOTS_PER_LINE);
+        let end = POST_RENDER_LINE.min(self.line + whole as u32);
+        while self.line < end {
+            self.show_line(self.line);
+            self.beam.pass_line();
+            self.line += 1;
+            self.line_start += u64::from(DOTS_PER_LINE);
+            self.fetch_units_of(self.line);
+        }
+        self.oam_addr = 0;
         self.done = self.line_start;
     }
 

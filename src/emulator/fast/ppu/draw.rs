@@ -106,13 +106,18 @@ impl Ppu {
         }
     }
 
+    /// Whether whole lines that pass are only written down.
+    pub(super) fn notes_lines(&self) -> bool {
+        self.drawing && self.line_log && self.units.used == 0
+    }
+
     /// A line has passed in which no register changed.
     pub(super) fn show_line(&mut self, line: u32) {
         if !self.drawing {
             return;
         }
         let rendering = self.rendering();
-        if self.line_log && self.units.used == 0 {
+        if self.notes_lines() {
             let note = Note {
                 v: if rendering { self.beam.first_tile() } else { 0 },
                 fine_x: self.beam.fine_x,

@@ -78,7 +78,12 @@ impl Bus {
             return false;
         }
         let base = u16::from(page) << 8;
-        let bytes = std::array::from_fn(|at| self.peek(base | at as u16));
+        let mut bytes = [0; 256];
+        if page < 0x20 {
+            bytes.copy_from_slice(&self.ram[usize::from(base & 0x07FF)..][..256]);
+        } else {
+            bytes = std::array::from_fn(|at| self.peek(base | at as u16));
+        }
         if !self.ppu.take_page(&bytes, self.cycles, after) {
             return false;
         }

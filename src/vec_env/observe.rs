@@ -3,6 +3,7 @@
 //! ```text
 //! plain      window -> planes of grey or RGB -> resize          anything
 //! bins       lines summed up as they are drawn (`simd` too)     grey, area, not larger than the window
+//! periods    the same for 240 columns in 84 outputs
 //! stack      a lane's last observations in the asked layout
 //! ```
 //! `window` cuts Stable Retro's 224 x 240 picture out of the frame, masks or cuts the crop and turns palette indices
@@ -12,6 +13,7 @@
 //! Left to others: when a frame is drawn (`lane`), RAM observations (`lane`), the meaning of a palette index (`nes`).
 
 mod bins;
+mod periods;
 mod resize;
 mod simd;
 mod stack;

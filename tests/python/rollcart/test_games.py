@@ -45,7 +45,7 @@ def test_a_path_that_is_not_there_does_not_hide_the_bundled_game(monkeypatch: py
     assert games.find(games.BUNDLED).default_state(1) == "Level1"
 
 
-def test_metadata_may_name_the_rom_file_and_states_by_player(
+def test_rr4_metadata_may_name_the_rom_file_and_states_by_player(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = place(tmp_path)

@@ -122,9 +122,10 @@ def test_u06_a_reset_clears_the_step_count() -> None:
     assert env.step([0, 0])[3].all()
 
 
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("skip", [1, 4])
-def test_u10_the_limit_counts_steps_of_each_lane(skip: int) -> None:
-    env = mk(3, "Disabled", limit=6, frame_skip=skip)
+def test_u10_the_limit_counts_steps_of_each_lane(skip: int, mode: str) -> None:
+    env = mk(3, mode, limit=6, frame_skip=skip)
     env.reset(seed=0)
     for _ in range(2):
         env.step([0, 0, 0])

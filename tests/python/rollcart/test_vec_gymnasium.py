@@ -132,6 +132,20 @@ def test_episode_statistics_count_right_in_every_mode(mode: str) -> None:
         assert infos["episode"]["l"].tolist() == [4, 4]
 
 
+def test_rg12_the_wrapper_above_still_sees_which_lanes_were_reset() -> None:
+    """It would clear all lanes if the environment took the mask out of the options."""
+    env = wrappers.RecordEpisodeStatistics(mk(2, "Disabled", limit=[2, 5]))
+    env.reset(seed=0)
+    lengths = []
+    for _ in range(5):
+        _, _, terminated, truncated, infos = env.step(np.array([6, 0]))
+        done = terminated | truncated
+        if done.any():
+            lengths += infos["episode"]["l"][done].tolist()
+            env.reset(options={"reset_mask": done})
+    assert lengths == [2, 2, 5]
+
+
 @pytest.mark.parametrize(
     "wrap",
     [

@@ -219,8 +219,8 @@ def make():
 @pytest.mark.parametrize(
     "work",
     [
-        "for _ in range(500): env.reset()",
-        "for _ in range(1500): env.step([9, 6, 0, 35])",
+        "for _ in range(2000): env.reset()",
+        "for _ in range(5000): env.step([9, 6, 0, 35])",
         "for _ in range(200): e = make(); e.reset(); e.step([0] * 4); e.close()",
         "for _ in range(300): env.restore(env.snapshot())",
     ],

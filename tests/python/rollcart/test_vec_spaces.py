@@ -61,7 +61,7 @@ def test_rg1_the_environment_is_a_vector_env_with_its_attributes() -> None:
     assert env.metadata["render_modes"] == ["rgb_array"] and 60 < env.metadata["render_fps"] < 60.2
 
 
-def test_numbers_of_discrete_press_what_they_press_in_stable_retro() -> None:
+def test_rr26_numbers_of_discrete_press_what_they_press_in_stable_retro() -> None:
     # What get_action_meaning of stable-retro 1.0.1 says.
     buttons = mk(1).action_buttons
     assert buttons is not None

@@ -440,9 +440,65 @@ def idea(context: Context, request: Request) -> Outcome:
     return out
 
 
+# --- finalize -------------------------------------------------------------------------------------
+
+
+def finalize(context: Context, request: Request) -> Outcome:
+    """plan, create, verify: branches for review of what was kept."""
+    from cartlab.loops.journal import branching, finalising, recording, session
+
+    out, given = context.answer(), request.given
+    ledger = loopdesk.open_ledger(context)
+    desk = desk_for(context, request, ledger)
+    groups = None if given["groups"] is None else context.cwd / given["groups"]
+
+    def planned(goal: Goal) -> Any:
+        return finalising.plan(
+            desk, goal, given["trunk"], groups, collapse=given["collapse_overlap"], single=given["single"]
+        )
+
+    if request.word == "plan" or request.dry_run:
+        made = planned(desk.goal())
+        path = context.root.path / "journal" / desk.goal_id / "finalize.json"
+        out.details = {"plan": made.to_json(), "file": str(path)}
+        out.text = finalising.shown(desk.goal(), made)
+        out.status = "planned" if request.dry_run else "ok"
+        if not request.dry_run:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            rows = [
+                {"name": one.name, "description": one.title, "experiments": list(one.runs)}
+                for one in made.groups
+            ]
+            path.write_text(
+                json.dumps({"groups": rows}, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+            )
+            out.report.outputs = [str(path)]
+            out.text.append(f"to group otherwise, edit {path} and give it as --groups")
+        out.report.next = context.line("journal finalize create --approve REASON")
+        return out
+    with desk.alone():
+        goal = recording.prepare(desk)
+        if request.word == "create":
+            commits = branching.create(desk, goal, planned(goal), str(given["approve"]))
+            out.details = {"branches": commits}
+            out.text = [f"{name}  {commit[:12]}" for name, commit in commits.items()]
+            out.report.outputs = list(commits)
+            out.report.next = context.line("journal finalize verify")
+            return _recorded(context, out)
+        found, whole = branching.verify(desk, goal, given["trunk"])
+    total = len(session.journal_of(desk.ledger.events(), goal.id).results)
+    out.text = branching.shown(goal, found, whole, total)
+    out.details = {"branches": branching.as_json(found), "whole": whole}
+    out.reasons = [*whole, *(f"{one.branch}: {text}" for one in found for text in one.wrong)]
+    if out.reasons:
+        out.status, out.exit_code, out.report.decision = "unverified", 19, "inconclusive"
+    return _recorded(context, out)
+
+
 ACTIONS: dict[str, Callable[[Context, Any], Outcome]] = {
     "init": init,
     "log": log,
     "run": run_loop,
     "idea": idea,
+    "finalize": finalize,
 }

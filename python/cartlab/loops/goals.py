@@ -162,6 +162,9 @@ def _on_goal(goal: Goal, body: Mapping[str, Any]) -> None:
         goal.body["holdout"] = {key: body[key] for key in ("digest", "command", "looks")}
     elif op == "files":
         goal.body.update(body["describes"])
+    elif op in ("finalizing", "finalized"):
+        goal.body.pop("finalizing", None)
+        goal.body[op] = {"branches": body["branches"], "plan": body["plan"]}
     elif op == "base":
         goal.before, goal.accepted = goal.accepted, body["commit"]
         goal.first = goal.accepted

@@ -136,7 +136,9 @@ def prepare(desk: Desk) -> Goal:
             f"{branch or 'no branch'}",
             f"git -C {tree.path} checkout {tree.branch or '--detach ' + goal.accepted}",
         )
-    if head != goal.accepted and not moving and head != goal.before:
+    # Killed between recording a commit and moving to it: the worktree still stands on the one before.
+    allowed = {goal.accepted, goal.before} if moving or last is None else {goal.accepted}
+    if head not in allowed:
         raise NotLegalNow(
             f"the session's worktree {tree.path} must stand on {goal.accepted[:12]}, its last kept "
             f"experiment; it stands on {head[:12]}",
@@ -276,7 +278,7 @@ def log(desk: Desk, entry: Entry) -> Try:
         fresh = session.baseline_of(goal) is None
         if fresh:
             folder = source or desk.worktree(goal).path
-            same = not _changes(desk, goal, folder)
+            same = not handed_in(desk, goal, folder)
             found = measure_baseline(desk, entry if same else None)
             if same:
                 return found
@@ -287,7 +289,8 @@ def log(desk: Desk, entry: Entry) -> Try:
         return submit(desk, one, entry, source or desk.worktree(goal).path, rollback=source is None)
 
 
-def _changes(desk: Desk, goal: Goal, folder: Path) -> list[manifest.Change]:
+def handed_in(desk: Desk, goal: Goal, folder: Path) -> list[manifest.Change]:
+    """What a folder has changed against what the session stands on, without its files and ignored ones."""
     base = trees.manifest_of(desk.repo, goal.accepted)
     changed = manifest.changes(base, manifest.scan(folder))
     new = trees.ignored(desk.worktree(goal).path, [c.path for c in changed if c.what == "added"])

@@ -208,6 +208,15 @@ def test_a_file_with_a_row_of_its_own_is_tried_against_its_tests_alone() -> None
     assert "src/vec_env/observe/bins/tests.rs" not in drawn
 
 
+def test_what_is_said_to_be_equivalent_is_there_and_is_not_drawn() -> None:
+    rooms = dict.fromkeys(mutants.ROOMS, ())
+    drawn = {(file, site.what) for file, site in mutants.draw(mutants.TOP, rooms, 1, 10**6)}
+    for file, what in mutants.EQUIVALENT:
+        found = {site.what for site in sites((mutants.TOP / file).read_text(encoding="utf-8"))}
+        assert what in found, f"{file} has no {what}: take it off the list"
+        assert (file, what) not in drawn
+
+
 def test_two_rules_of_deciding_drawn_now_turn_a_test_red() -> None:
     words = ["--count", "2", "--only", "python/cartlab/decide.py", "--json"]
     done = subprocess.run(

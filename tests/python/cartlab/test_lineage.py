@@ -1,0 +1,57 @@
+"""Which commits belong to a recorded candidate, and which git has no longer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import fake_project
+import pytest
+
+from cartlab import sources
+
+INPUTS = ["engine.c"]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> fake_project.Project:
+    return fake_project.make(tmp_path / "repo")
+
+
+def test_a_candidate_covers_its_first_parents_and_no_others_are_told(project: fake_project.Project) -> None:
+    base = project.git("rev-parse", "HEAD")
+    first = project.commit("first", work=90)
+    second = project.commit("second", work=80)
+    assert sources.strangers(project.path, base, second, INPUTS, []) == [first, second]
+    assert sources.strangers(project.path, base, second, INPUTS, [first]) == [second]
+    assert sources.strangers(project.path, base, second, INPUTS, [second]) == []
+    assert sources.strangers(project.path, first, second, INPUTS, []) == [second]
+    assert sources.strangers(project.path, base, second, INPUTS, ["f" * 40]) == [first, second]
+
+
+def test_what_changes_nothing_that_is_built_is_no_stranger(project: fake_project.Project) -> None:
+    base = project.git("rev-parse", "HEAD")
+    project.write("README", "words\n")
+    words = project.commit("words")
+    assert sources.strangers(project.path, base, words, INPUTS, []) == []
+    assert sources.strangers(project.path, base, words, [], []) == [words], "no globs: everything is built"
+
+
+def test_what_a_merge_brings_in_is_its_own_candidate_or_a_stranger(project: fake_project.Project) -> None:
+    base = project.git("rev-parse", "HEAD")
+    project.git("checkout", "-q", "-b", "side")
+    side = project.commit("side", work=90)
+    project.git("checkout", "-q", "main")
+    project.write("README", "words\n")
+    project.commit("words")
+    project.git("merge", "-q", "--no-ff", "-m", "merge", "side")
+    merged = project.git("rev-parse", "HEAD")
+    assert sources.strangers(project.path, base, merged, INPUTS, [merged]) == [side]
+    assert sources.strangers(project.path, base, merged, INPUTS, [merged, side]) == []
+
+
+def test_what_git_has_no_longer_is_missing(project: fake_project.Project) -> None:
+    head = project.git("rev-parse", "HEAD")
+    assert sources.missing(project.path, []) == []
+    assert sources.missing(project.path, ["f" * 40, head, "e" * 40]) == ["f" * 40, "e" * 40]
+    blob = project.git("rev-parse", "HEAD:engine.c")
+    assert sources.missing(project.path, [blob]) == [blob], "no commit"

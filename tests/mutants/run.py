@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rooms import ROOMS, room_of
+from rooms import EQUIVALENT, ROOMS, room_of
 from rust_sites import rust_sites
 from sites import Site, sites, without
 
@@ -61,6 +61,7 @@ def draw(top: Path, rooms: Mapping[str, Sequence[str]], seed: int, count: int) -
         (path.relative_to(top).as_posix(), site)
         for path in sorted({path for room in rooms for path in _sources(top / room)})
         for site in (rust_sites if path.suffix == ".rs" else sites)(path.read_text(encoding="utf-8"))
+        if (path.relative_to(top).as_posix(), site.what) not in EQUIVALENT
     ]
     random.Random(seed).shuffle(every)
     return every[:count]

@@ -54,6 +54,7 @@ def run(context: Context, request: Request) -> Outcome:
 
     if request.verb == "start":
         context.about = loopdesk.protocol_file(context, str(request.what)).parent
+    loopdesk.here(context)
     out = context.answer()
     out.ledger = str(context.root.path / "events.jsonl")
     if request.dry_run:

@@ -93,6 +93,7 @@ def look(context: Context, slug: str | None) -> Campaign:
     from cartlab.ledger import Ledger
     from cartlab.loops.campaign import records
 
+    loopdesk.here(context)
     if not context.root.path.is_dir():
         return records.newest((), slug)
     return records.newest(Ledger.open(context.root.path, mend=False).events(), slug)

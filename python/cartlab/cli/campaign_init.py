@@ -111,6 +111,7 @@ def run(context: Context, request: Request) -> Outcome:
     if request.protocol is not None:
         protocol = loopdesk.protocol_file(context, request.protocol)
         context.about = protocol.parent
+    loopdesk.here(context)
     place = folder.place(request.slug, context.environ, context.repo)
     wish = Wish(
         request.slug,

@@ -100,6 +100,16 @@ def flags(space: argparse.Namespace) -> Flags:
     )
 
 
+def here(context: Context) -> None:
+    """Speak about the repository around the working directory, where it lies in one: loops work on any, also
+    on one without autoresearch.toml.
+    """
+    if context.about is None and any(
+        (place / ".git").exists() for place in (context.cwd, *context.cwd.parents)
+    ):
+        context.about = context.cwd
+
+
 def open_ledger(context: Context) -> Ledger:
     """The ledger, made where it is missing."""
     from cartlab.ledger import Ledger

@@ -55,7 +55,7 @@ def test_lc14_the_researcher_gets_the_hypothesis_and_a_copy_without_git(tmp_path
     body = (
         "idea = json.loads(Path(os.environ['AR_HYPOTHESIS']).read_text())\n"
         "told = Path(os.environ['AR_PROMPT']).read_text()\n"
-        "assert idea['change'] in told and idea['falsification'] in told and 'a seed that you cannot' in told\n"
+        "assert idea['change'] in told and idea['falsification'] in told\n"
         "assert not list(work.parent.glob('.git')) and os.environ['AR_SLOT'] == '0'\n"
         "assert 'json.load' not in told\n"
         "config(rate=0.2)"
@@ -133,11 +133,6 @@ def test_lc22_lc23_lc6_stagnation_climbs_the_ladder_and_only_a_dry_rung_three_en
     campaign = one.run(ideas, hands={"search": search, "method": method})
     # Two wins fill the first batch; then a generation without one on rung 2; then rung 3, twice dry.
     assert [(lever.rung, lever.state) for lever in campaign.levers] == [
-        (2, "opened"),
-        (3, "dry"),
-        (3, "dry"),
-        (3, "opened"),
-    ] or [(lever.rung, lever.state) for lever in campaign.levers] == [
         (2, "opened"),
         (3, "opened"),
         (3, "dry"),

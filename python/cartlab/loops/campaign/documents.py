@@ -27,7 +27,7 @@ def write(campaign: Campaign, spent: budget.Spent) -> list[str]:
         "IDEA_ANGLES.md": (board.coverage(campaign), "# Idea angles"),
     }
     done = [name for name, (body, head) in bodies.items() if place.render(name, body, head)]
-    if campaign.generations:
+    if campaign.generations or campaign.goal.state != "not_started":
         done += (
             ["RESULTS.md"]
             if place.render("RESULTS.md", _results(campaign, spent), f"# Results: {slug}")

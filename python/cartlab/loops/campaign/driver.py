@@ -134,12 +134,14 @@ def measure_baseline(desk: Desk, campaign: Campaign) -> bool:
     asked, policy = views.protocol_of(goal), str(goal.body["policy"])
     runs = 1 if policy == "paired" else BASELINE_RUNS
     cost = generation.worst_case_s(campaign.budget, asked, "greedy", 1, desk.options.eval_limit_s) / 2
-    if generation.remaining(desk, campaign) < runs * cost:
-        return False
     one = Try(records.attempt_id(goal.id, records.BASELINE_ID), 0)
     bench = Bench(desk, one, asked, top_of(goal), goal.accepted)
     try:
-        values = [bench.value(rounds.draw_seed(goal), f"-base{at + 1}") for at in range(runs)]
+        values = []
+        for at in range(runs):
+            if generation.remaining(desk, campaign) < cost:
+                return False
+            values.append(bench.value(rounds.draw_seed(goal), f"-base{at + 1}"))
     except Failed as failed:
         raise NotLegalNow(
             f"the baseline cannot be measured: {failed.insight}",
@@ -178,7 +180,7 @@ def _until_end(desk: Desk, plan: Plan, hands: Hands, generations: int | None, be
             return end
         done = len([one for one in campaign.generations if one.closed]) - before
         if generations is not None and done >= generations:
-            return "paused", f"{done} generations, as asked"
+            return "paused", f"{done} generation{'s' if done > 1 else ''}, as asked"
         current = open_generation(campaign)
         if current is None or not (current.critiqued or current.seed):
             step = (

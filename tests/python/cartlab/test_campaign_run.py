@@ -250,3 +250,20 @@ def test_lc16_verify_finds_a_bent_check_and_a_bent_delta(
     assert one.made.cartlab("verify") == 22
     said = capsys.readouterr().out
     assert "its runs give discard" in said and "its delta is not what it has on" in said
+
+
+def test_lc10_the_same_patch_on_another_champion_is_a_duplicate(tmp_path: Path) -> None:
+    one = small_campaign.bare(tmp_path)
+    body = (
+        "idea = json.loads(Path(os.environ['AR_HYPOTHESIS']).read_text())\n"
+        "if idea['change'] == 'champion': config(rate=0.5)\n"
+        "else: (work / 'note.txt').write_text('the same file')\n"
+        "say(idea['change'])\n"
+    )
+    first = [{"change": "a note"}, {"change": "champion"}]
+    one.run([first, [{"change": "a note, in other words"}]], body, slots=1, generations=2)
+    assert one.statuses() == ["discard", "keep", "no_change"]
+    last = one.campaign.experiments[-1]
+    assert "the same patch as experiment 1" in str(last.decision["insight"])
+    assert [body["role"] for _, body in last.one.measurements] == ["researcher"]
+    assert one.made.cartlab("verify") == 0

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cartlab.loops import acceptance, commands, dispatch, intake, manifest, rounds, trees, views
-from cartlab.loops.campaign import slots
+from cartlab.loops.campaign import records, slots
 from cartlab.loops.campaign.hypotheses import changed_settings
 from cartlab.loops.campaign.records import Campaign, Experiment
 from cartlab.loops.compliance import Finding
@@ -198,8 +198,28 @@ def take_in(desk: Desk, campaign: Campaign, launch: Launch) -> None:
             "no_change",
             "only literals of seeds were changed: the harness draws the seeds, and luck is no gain",
         )
+    elif (twin := twin_of(desk, launch)) is not None:
+        desk.step(one, "screened", complies=True, changes=len(found.changes), twin=twin)
+        launch.result = rounds.Result(
+            "no_change",
+            f"a duplicate: the same patch as experiment {twin}, which was measured on an earlier champion",
+        )
     else:
         desk.step(one, "screened", complies=True, changes=len(found.changes))
+
+
+def twin_of(desk: Desk, launch: Launch) -> str | None:
+    """The experiment that measured this patch before, or None. The same tree is no matter of this: its value
+    is taken over.
+    """
+    campaign = records.read(desk.ledger.events(), desk.goal_id)
+    mine = campaign.experiment(launch.experiment.exp_id).one.steps["submitted"]
+    for other in campaign.experiments:
+        theirs = other.one.steps.get("submitted", {})
+        same = bool(mine["patch_id"]) and theirs.get("patch_id") == mine["patch_id"]
+        if same and theirs["tree"] != mine["tree"] and other.value is not None:
+            return other.exp_id
+    return None
 
 
 def patch_id(repo: Path, base: str, commit: str) -> str:

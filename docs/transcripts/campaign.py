@@ -233,8 +233,8 @@ def main() -> None:
             "# A campaign, from its opening to its end",
             "",
             "A real run, made by `python docs/transcripts/campaign.py`: three generations over a tiny",
-            "experiment, a scripted researcher, one kill by signal 9, and a budget that runs out. What commands",
-            "say on stderr is left out; paths, hashes and dates are shortened.",
+            "experiment, a scripted researcher, one kill by signal 9, and a budget that runs out. What",
+            "commands say on stderr is left out; paths, hashes and dates are shortened.",
         ]
         stage.write(
             "The budget: 2 s of training each, 106 s in all. One launch may cost 84 s: two trainings that "

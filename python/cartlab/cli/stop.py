@@ -44,7 +44,9 @@ def run(context: Context, request: Request) -> Outcome:
     found = active(ledger) if ledger is not None else None
     loop = _loop(ledger, request) if ledger is not None else None
     if loop is not None:
-        out.text = [f"the loop {loop} ends after its current round; `supervise` takes it up again"]
+        out.text = [
+            f"the loop {loop} ends after its current round or wave; the command that ran it takes it up again"
+        ]
         out.recorded = not request.dry_run
         out.status = "planned" if request.dry_run else "ok"
         out.report.next = context.line("show")

@@ -11,7 +11,7 @@ from small_campaign import rate
 from small_experiment import git
 
 from cartlab.errors import NotLegalNow
-from cartlab.loops import manifest
+from cartlab.loops import manifest, running
 from cartlab.loops.campaign import slots, verdicts
 
 
@@ -64,15 +64,25 @@ def test_lc14_the_researcher_gets_the_hypothesis_and_a_copy_without_git(tmp_path
     assert one.statuses() == ["keep"]
 
 
-def test_lc15_training_is_killed_and_a_fixed_file_is_not_changed(tmp_path: Path) -> None:
-    one = small_campaign.bare(tmp_path)
-    body = "(work / 'eval.py').write_text('print(1)')"
+def test_lc15_training_is_killed_at_its_seconds_and_an_evaluation_at_its_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "TRAIN_GRACE_S", -19.0)
+    one = small_campaign.trained(tmp_path)
+    body = "(work / 'train.py').write_text('import time; time.sleep(60)')"
     one.run([[rate(0.2)]], body, generations=1)
-    assert one.statuses() == ["compliance_failed"]
+    assert one.statuses() == ["timeout"] and one.campaign.experiments[0].status == "failed"
     with pytest.raises(NotLegalNow, match="baseline cannot be measured: evaluation failed: no end within"):
         slow = small_campaign.trained(tmp_path / "slow", eval_py="import time; time.sleep(60)")
         slow.desk.options = replace(slow.desk.options, eval_limit_s=0.3)
         slow.run([[rate(0.2)]], generations=1)
+
+
+def test_la2_an_experiment_that_changes_what_evaluates_is_never_run(tmp_path: Path) -> None:
+    one = small_campaign.bare(tmp_path)
+    one.run([[rate(0.2)]], "(work / 'eval.py').write_text('print(1)')", generations=1)
+    assert one.statuses() == ["compliance_failed"]
+    assert [body["role"] for _, body in one.campaign.experiments[0].one.measurements] == ["researcher"]
 
 
 def test_lc17_lc18_a_win_that_does_not_repeat_is_dropped_and_the_next_best_is_promoted(

@@ -11,6 +11,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "loops.md"
 CARRIED_OUT = [
     *(f"LH{n}" for n in range(1, 17)),
     *(f"LS{n}" for n in range(1, 38)),
+    *(f"LC{n}" for n in range(1, 34)),
     *(f"LA{n}" for n in range(1, 23)),
 ]
 

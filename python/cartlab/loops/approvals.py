@@ -14,11 +14,14 @@ from cartlab.model import digest_of
 
 _DANGERS = {
     "a forced push": re.compile(
-        r"\bgit\b.*\bpush\b.*(?:\s--force\b|\s--force-with-lease\b|\s-\w*f\w*\b|\s\+\S)"
+        r"\bgit\b.*\bpush\b.*(?:\s--force\b|\s--force-with-lease\b|\s--mirror\b|\s-\w*f\w*\b|\s\+\S)"
     ),
-    "a recursive delete": re.compile(r"\brm\b.*\s(?:-\w*[rR]\w*|--recursive)\b"),
+    "a recursive delete": re.compile(
+        r"\brm\b.*\s(?:-\w*[rR]\w*|--recursive)\b|\bfind\b.*\s-delete\b|\bfind\b.*\s-exec(?:dir)?\s+rm\b"
+    ),
     "a git clean": re.compile(r"\bgit\b.*\bclean\b.*\s-\w*f"),
     "a kill of processes by name": re.compile(r"\b(?:pkill|killall)\b"),
+    "a kill by signal 9": re.compile(r"\bkill\b.*\s-(?:s\s*)?(?:9|(?:SIG)?KILL)\b", re.IGNORECASE),
 }
 
 

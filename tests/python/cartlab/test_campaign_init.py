@@ -12,7 +12,7 @@ from campaign_lab import DOCUMENTS, Lab
 from small_experiment import git
 
 from cartlab.errors import BadInput, BadRoot, NotLegalNow
-from cartlab.loops import manifest
+from cartlab.loops import approvals, manifest
 from cartlab.loops.campaign import folder, gates, opening
 from cartlab.loops.campaign.folder import Folder
 
@@ -91,6 +91,39 @@ def test_lc33_a_launcher_that_deletes_or_pushes_by_force_needs_an_approval(
     assert "a recursive delete" in capsys.readouterr().err
     assert lab.init("--launcher", "git push --force; {command}") == 23
     assert not (lab.experiment.root / "events.jsonl").exists() or lab.events() == []
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        ("git push --force origin x", "a forced push"),
+        ("git -C a push -fu origin x", "a forced push"),
+        ("git push origin +main", "a forced push"),
+        ("git push --mirror host", "a forced push"),
+        ("cd x && rm -fr y", "a recursive delete"),
+        ("rm --recursive y", "a recursive delete"),
+        ("find . -name '*.pt' -delete", "a recursive delete"),
+        ("find out -exec rm {} +", "a recursive delete"),
+        ("git clean -xfd", "a git clean"),
+        ("pkill -f train", "a kill of processes by name"),
+        ("kill -9 12", "a kill by signal 9"),
+        ("kill -s KILL 12", "a kill by signal 9"),
+        ("agent --prompt {prompt} --format json", None),
+        ("git push origin topic", None),
+        ("rm -f out.log", None),
+        ("find . -name x", None),
+        ("kill -TERM $CHILD", None),
+        ("python train.py --form -r 3", None),
+    ],
+)
+def test_lc33_what_a_command_line_may_not_hold_without_an_approval(command: str, what: str | None) -> None:
+    assert approvals.danger(command) == what
+    if what is None:
+        approvals.require(command, None)
+        return
+    with pytest.raises(NotLegalNow, match=what):
+        approvals.require(command, " ")
+    approvals.require(command, "agreed")
 
 
 def test_a_second_init_changes_no_byte_and_opens_nothing(lab: Lab) -> None:

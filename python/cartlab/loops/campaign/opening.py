@@ -124,9 +124,10 @@ def open_campaign(
             "a launcher of yours runs outside this machine's confinement and needs an approval",
             'add --approve "why"; it is recorded',
         )
-    goal = records.goal_of(ledger.events(), wish.slug)
-    if goal is None:
-        goal = _open(repo, ledger, place, wish)
+    with ledger.holding():  # two who open the same slug at once open one campaign
+        goal = records.goal_of(ledger.events(), wish.slug)
+        if goal is None:
+            goal = _open(repo, ledger, place, wish)
     desk = Desk(repo, root, ledger, goal, voice, options)
     campaign = records.read(ledger.events(), goal)
     if launcher:

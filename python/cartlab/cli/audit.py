@@ -67,7 +67,7 @@ def run(context: Context, request: Request) -> Outcome:
         ledger = loopdesk.open_ledger(context)
         level = isolation.level(request.isolation)
         options = desk.Options(isolation=level)
-        its = desk.Desk(context.repo, root, ledger, goal.id, context.talk, options)
+        its = desk.Desk(loopdesk.repository_of(context, goal), root, ledger, goal.id, context.talk, options)
         with its.alone():
             found = audit.audit(its, goal, one, request.runs)
         ledger.project()

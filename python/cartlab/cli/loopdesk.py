@@ -16,6 +16,7 @@ from cartlab.root import make_folder
 if TYPE_CHECKING:
     from cartlab.ledger import Ledger
     from cartlab.loops.desk import Desk
+    from cartlab.loops.goals import Goal
 
 # policies.POLICIES, whose module brings numpy along; a test holds the two equal.
 POLICIES = ("greedy", "repeat-k", "paired", "verified")
@@ -164,6 +165,20 @@ def desk_of(context: Context, ledger: Ledger, file: str, chosen: Flags) -> Desk:
     )
 
 
+def repository_of(context: Context, goal: Goal) -> Path:
+    """The checkout that a goal's worktree belongs to, wherever the command was typed; where the worktree is
+    gone, the one that is meant here.
+    """
+    from cartlab.sources import git
+
+    tree = Path(goal.body.get("worktree") or "")
+    if goal.body.get("worktree") and tree.is_dir():
+        shared = Path(git.line(tree, "rev-parse", "--path-format=absolute", "--git-common-dir"))
+        if shared.name == ".git":
+            return shared.parent
+    return context.repo
+
+
 def current_desk(context: Context, ledger: Ledger, chosen: Flags | None = None) -> Desk:
     """The desk of the newest supervised goal; NotLegalNow where there is none."""
     from cartlab.loops.desk import Desk, Options, newest
@@ -172,4 +187,4 @@ def current_desk(context: Context, ledger: Ledger, chosen: Flags | None = None) 
     if goal is None:
         raise NotLegalNow("no goal was opened in this root", "`handoff DESIGN.md`, then `supervise PROTOCOL`")
     made = Options() if chosen is None else options(context, chosen)
-    return Desk(context.repo, context.root.path, ledger, goal.id, context.talk, made)
+    return Desk(repository_of(context, goal), context.root.path, ledger, goal.id, context.talk, made)

@@ -6,6 +6,7 @@ import argparse
 from dataclasses import dataclass
 from typing import Any
 
+from cartlab.cli import loopdesk
 from cartlab.cli.context import Context
 from cartlab.errors import BadRoot
 from cartlab.outcome import Outcome
@@ -129,7 +130,7 @@ def _attempt(context: Context, out: Outcome, goal: Any, one: Any, audits: list[d
     if one.commit is not None:
         # A campaign's experiment is made from the champion of its launch, a round from that of its proposal.
         made_from = {**one.steps["proposed"], **one.steps["dispatched"]}["base"]
-        patch = trees.patch(context.repo, str(made_from), one.commit)
+        patch = trees.patch(loopdesk.repository_of(context, goal), str(made_from), one.commit)
     out.details = {
         "goal": goal.id,
         "round": one.round,

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_experiment import Experiment, git
 
+from cartlab.cli import main
 from cartlab.ledger import Ledger
 from cartlab.loops import audit, goals, trees
 
@@ -81,7 +82,8 @@ def test_la18_an_audit_that_was_bent_is_found_by_verify() -> None:
     said: list[str] = []
     replay = LoopReplay(lambda name, what: said.append(what))
     protocol = {"direction": "higher", "baseline": "1"}
-    replay.goal({"body": {"goal": "g", "op": "opened", "describes": {"protocol": protocol}}})
+    opened = {"goal": "g", "op": "opened", "loop": "supervise", "describes": {"protocol": protocol}}
+    replay.goal({"body": opened})
     for seq, value in ((1, 2.0), (2, 3.0)):
         body = {"goal": "g", "role": "eval", "value": value, "tree": "t"}
         replay.measurement({"seq": seq, "attempt": "g-r1-audit1", "body": body})
@@ -126,3 +128,20 @@ def test_la18_a_speed_round_s_win_is_measured_anew(
     assert desk.run("verify").code == 0
     assert trees.REFS  # the loops' refs are not touched by it
     assert "refs/ar" not in git(desk.project.path, "for-each-ref")
+
+
+def test_show_and_audit_find_the_goal_s_repository_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = small_experiment.make_bare(tmp_path, rounds=1)
+    monkeypatch.chdir(one.repo)
+    assert one.supervise("config(rate=0.5)") == 0
+    other = tmp_path / "other"
+    git(tmp_path, "init", "-q", str(other))
+    git(other, "commit", "-q", "--allow-empty", "-m", "another repository")
+    monkeypatch.chdir(other)
+    root = ["--autoresearch-root", str(one.root)]
+    capsys.readouterr()
+    assert main(["show", "r1", *root]) == 0
+    assert '+{"rate": 0.5' in capsys.readouterr().out
+    assert main(["audit", "r1", "--runs", "1", *root]) == 0

@@ -21,7 +21,9 @@ a { color:var(--accent) }
 .dot.slower,.word.slower { fill:var(--slower); color:var(--slower) }
 .dot.failed,.word.failed { fill:var(--failed); color:var(--failed) }
 .word { font-weight:600; white-space:nowrap }
-.trend { padding:8px 8px 2px; margin-top:10px }
+.trend { padding:8px 8px 2px; margin-top:10px; overflow-x:auto }
+.trend .chart { min-width:640px }
+dl.steps dd { text-align:left }
 pre.diff,pre.log {
   font:12.5px/1.45 ui-monospace,"SF Mono",Menlo,Consolas,monospace; background:var(--card);
   border:1px solid var(--line); border-radius:10px; padding:12px 14px; margin:6px 0 0;
@@ -83,7 +85,7 @@ def goal_part(goal: Standing) -> Html:
     running = [one for one in goal.entries if one.open]
     drawing = trend(goal)
     tiles = [
-        ("state", goal.state, goal.reason or goal.loop),
+        ("state", goal.state, goal.loop if goal.reason in ("", goal.state) else goal.reason),
         ("best so far", _value(goal.best), f"{goal.metric}, {goal.direction} is better"),
         ("baseline", _value(goal.baseline), goal.metric),
         ("attempts", str(len(goal.entries)), f"{kept} kept"),
@@ -117,7 +119,8 @@ def _link(name: str) -> str:
 
 
 def _table(entries: Sequence[Entry]) -> Html:
-    head = el("tr", *(el("th", name) for name in ("round", "attempt", "verdict", "value", "tried", "why")))
+    columns = ("round", "attempt", "verdict", "value", "tried", "why")
+    head = el("tr", *(el("th", n, class_="num" if n in ("round", "value") else None) for n in columns))
     rows = [
         el(
             "tr",
@@ -140,7 +143,9 @@ def attempt_page(found: Detail) -> str:
         el("tr", *(el("td", str(cell), class_="num" if at != 1 else None) for at, cell in enumerate(run)))
         for run in found.runs
     ]
-    titles = el("tr", *(el("th", name) for name in ("event", "run", "value", "time")))
+    titles = el(
+        "tr", *(el("th", n, class_=None if n == "run" else "num") for n in ("event", "run", "value", "time"))
+    )
     logs = [join(el("h3", name), el("pre", end, class_="log")) for name, end in found.logs]
     steps = [join(el("dt", name), el("dd", words)) for name, words in found.steps]
     return document(
@@ -161,7 +166,7 @@ def attempt_page(found: Detail) -> str:
         el("h2", "Logs, the newest first"),
         *(logs or [el("p", "No output yet.", class_="soft")]),
         el("h2", "Steps"),
-        el("dl", *steps),
+        el("dl", *steps, class_="steps"),
     )
 
 

@@ -125,21 +125,29 @@ def loop_of(events: Any) -> dict[str, Any] | None:
     return {
         "goal": goal.id,
         "state": goal.state,
-        "rounds": len(goal.closed_rounds()),
-        "best": _best(goal),
+        **_standing(goal, events),
         "worktree": goal.body["worktree"],
     }
 
 
-def _best(goal: Any) -> str:
-    """The goal's best value as it was printed; each kind of loop knows its own."""
+def _standing(goal: Any, events: Any) -> dict[str, Any]:
+    """Closed rounds or generations, and the best value as it was printed; each kind of loop knows its own."""
     from cartlab.loops import views
+    from cartlab.loops.campaign import records
     from cartlab.loops.journal import session
 
+    rounds, best = len(goal.closed_rounds()), "none"
     if goal.loop == session.LOOP:
-        best = session.best_of(goal)
-        return "none" if best is None else best.text
-    return views.best_of(goal).text if goal.loop == "supervise" else "none"
+        found = session.best_of(goal)
+        best = "none" if found is None else found.text
+    elif goal.loop == records.LOOP:
+        campaign = records.read(events, goal.id)
+        champion = campaign.champion
+        rounds = sum(one.closed for one in campaign.generations)
+        best = campaign.baseline or "none" if champion is None else str(champion.decision["text"])
+    elif goal.loop == "supervise":
+        best = views.best_of(goal).text
+    return {"rounds": rounds, "best": best}
 
 
 def keeps(status: str) -> bool:

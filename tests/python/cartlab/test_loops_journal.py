@@ -143,3 +143,16 @@ def test_ld18_status_has_the_helper_s_keys(
     assert capsys.readouterr().out.startswith("keep (against 388.25, -7.77 % from the baseline)")
     assert main(["journal", "evaluate"]) == 2
     assert main(["journal", "status", "--jsonl", "nowhere.jsonl"]) == 25
+
+
+def test_ld3_repair_decides_without_the_lines_that_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "autoresearch.jsonl"
+    path.write_text(FIXTURE.read_text(encoding="utf-8") + "{torn\n", encoding="utf-8")
+    words = ["journal", "evaluate", "--metric", "380", "--jsonl", str(path)]
+    assert main(words) == 22
+    assert "line 8" in capsys.readouterr().err
+    assert main([*words, "--repair"]) == 0
+    assert capsys.readouterr().out.startswith("keep (against 388.25")
+    assert path.read_text().endswith("{torn\n")

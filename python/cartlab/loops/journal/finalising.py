@@ -29,17 +29,17 @@ _TITLE_CAP = 200
 @dataclass(frozen=True)
 class Group(Stored):
     """One branch: runs: the kept experiments, in order; files: what they changed and the tip still has
-    changed; before, after: the best value before the first of them, and the value of the last.
+    changed; steps: (value before, value after) of each stretch of them that no other group's keep divides,
+    so that no group is given another one's gain.
     """
 
     name: str
     title: str
     runs: tuple[int, ...]
     files: tuple[str, ...]
-    before: float | None
-    after: float
+    steps: tuple[Sequence[float | None], ...]
 
-    _tuples = ("runs", "files")
+    _tuples = ("runs", "files", "steps")
 
     @property
     def branch(self) -> str:
@@ -188,22 +188,36 @@ def _group(
     goal: Goal, name: str, title: str, runs: Sequence[int], kept: Sequence[Try], files: dict[int, set[str]]
 ) -> Group:
     own = [one for one in kept if one.round in runs]
-    first, last = own[0].decision or {}, own[-1].decision or {}
     paths = sorted(set().union(*(files[one.round] for one in own)))
     if not paths:
         raise BadInput(
             f"the group {name or title!r} is empty: nothing of its experiments is left in the session's tree",
             "leave it out, or join it with another",
         )
-    before = first.get("best_before")
     return Group(
         name=slug(name or title) if (name or title) else "group",
         title=plain(title or name, _TITLE_CAP),
         runs=tuple(one.round for one in own),
         files=tuple(paths),
-        before=None if before is None else float(before),
-        after=float(last["value"]),
+        steps=tuple(_steps(kept, own)),
     )
+
+
+def _steps(kept: Sequence[Try], own: Sequence[Try]) -> list[list[float | None]]:
+    """The stretches of a group's keeps, each from the best value before it to its last one's."""
+    out: list[list[float | None]] = []
+    open_step = False
+    for one in kept:
+        decision = one.decision or {}
+        if one not in own:
+            open_step = False
+        elif open_step:
+            out[-1][1] = float(decision["value"])
+        else:
+            before = decision.get("best_before")
+            out.append([None if before is None else float(before), float(decision["value"])])
+            open_step = True
+    return out
 
 
 def _collapsed(
@@ -246,12 +260,16 @@ def _named_apart(groups: Sequence[Group]) -> list[Group]:
     return out
 
 
-def change_words(group: Group) -> str:
-    """`10 -> 7 (-30.0%)`."""
-    if group.before is None:
-        return f"{group.after:.9g}"
-    percent = f" ({(group.after - group.before) / abs(group.before) * 100:+.1f}%)" if group.before else ""
-    return f"{group.before:.9g} -> {group.after:.9g}{percent}"
+def change_words(group: Group, arrow: str = " -> ") -> str:
+    """`10 -> 7 (-30.0%)`, a stretch each."""
+    return ", ".join(_step_words(before, after, arrow) for before, after in group.steps)
+
+
+def _step_words(before: float | None, after: float | None, arrow: str) -> str:
+    if before is None or after is None:
+        return f"{after:.9g}"
+    percent = f" ({(after - before) / abs(before) * 100:+.1f}%)" if before else ""
+    return f"{before:.9g}{arrow}{after:.9g}{percent}"
 
 
 def message(desk: Desk, goal: Goal, group: Group) -> str:
@@ -259,7 +277,7 @@ def message(desk: Desk, goal: Goal, group: Group) -> str:
     found = journal_file.standing(session.journal_of(desk.ledger.events(), goal.id))
     kept = sum(1 for one in found.results if one.status == "keep")
     sure = "n/a" if found.confidence is None else f"{found.confidence:.9g}x noise floor"
-    moved = change_words(group).replace(" -> ", " to ")
+    moved = change_words(group, " to ").replace(", ", ", from ")
     return "\n".join(
         [
             group.title,

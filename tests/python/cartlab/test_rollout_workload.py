@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import importlib.util
+import json
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cartlab import config, measure
+from cartlab import config, host, measure
+from cartlab.model import Build, Plan, Ref
+from cartlab.sources import stamps
 from rollcart.ppo import gae
 
 REPO = Path(__file__).resolve().parents[3]
@@ -155,3 +161,51 @@ def test_two_sessions_do_equal_work_and_a_held_out_draw_other_work(adapter: Modu
             session.close()
     assert first == second and len(first) == len(other) and first != other
     assert any("later rollout 11: outcome" in line for line in first)
+
+
+def test_real_workers_verify_and_measure_it_as_they_would_for_a_win(tmp_path: Path) -> None:
+    """The guard's part of an accept on this tree's own package, with few lanes and slices: no stand-in.
+
+    What a guard does to a verdict is test_beside.py's; here its workers, equality and a block are real.
+    """
+    package = tmp_path / "build"
+    shutil.copytree(
+        REPO / "python" / "rollcart", package / "rollcart", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    (tmp_path / stamps.STAMP).write_text(json.dumps({"files": stamps.manifest(package)}))
+    (artifact,) = (package / "rollcart").glob("_native*.so")
+    build = Build(
+        ref=Ref("HEAD", "0" * 40, "1" * 40),
+        build_id="here",
+        path=str(package),
+        artifact=str(artifact),
+        artifact_sha256=hashlib.sha256(artifact.read_bytes()).hexdigest(),
+        seconds=0.0,
+        cached=True,
+    )
+    small = {"num_envs": 2, "num_threads": 1, "max_episode_steps": 16, "noop_reset_max": 4}
+    workload = dataclasses.replace(WORKLOAD, params={**WORKLOAD.params, **small}, verify_steps=24)
+    plan = Plan(
+        attempt_id="guard",
+        command="accept",
+        tier="accept",
+        benchmark_tier="local_acceptance",
+        base=build.ref,
+        cand=build.ref,
+        workload=workload,
+        policy="anytime",
+        unit="block",
+        design="betting",
+        max_blocks=6,
+        max_seconds=None,
+        policy_hash="0" * 64,
+        host_class=host.host_class(),
+        harness_hash=measure.harness_hash(REPO, workload),
+        slices=4,
+        slice_ms=10.0,
+    )
+    equal = measure.verify_equal(plan, build, build, repo=REPO)
+    assert equal.equal and equal.items > 24
+    block = measure.run_block(plan, 0, 0, build, build, repo=REPO)
+    assert block.digests["base"] == block.digests["cand"]
+    assert len(block.base_ns) == len(block.cand_ns) == 4

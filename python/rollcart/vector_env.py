@@ -85,7 +85,8 @@ class NesVectorEnv(SendReceive):
             the game's variable `lives`, a text the one of that name.
         stack_start: What stands in a stack before an episode's first observation: that observation ("repeat")
             or black ("zero").
-        info_keys: The infos to give; None for all.
+        info_keys: The infos to give; None for all, "numbers" for all but text (which Gymnasium's NumpyToTorch
+            cannot take).
         batch_size: Lanes that `recv` gives at once, all by default.
         copy: Observations belong to the caller. False hands out two sets of arrays in turn: an observation is
             overwritten by the second call after the one that gave it.
@@ -144,7 +145,7 @@ class NesVectorEnv(SendReceive):
         reward_clip: bool = False,
         episodic_life: bool | str = False,
         stack_start: str = "repeat",
-        info_keys: Sequence[str] | None = None,
+        info_keys: Sequence[str] | Literal["numbers"] | None = None,
         batch_size: int | None = None,
         copy: bool = True,
         num_threads: int | None = None,
@@ -152,6 +153,8 @@ class NesVectorEnv(SendReceive):
     ) -> None:
         self.render_mode = _render_mode(render_mode)
         mode = _autoreset_mode(autoreset_mode)
+        tells_state = info_keys is None or (info_keys != "numbers" and "state" in info_keys)
+        keys = None if info_keys in (None, "numbers") else [key for key in info_keys if key != "state"]
         self.metadata = {**type(self).metadata, "autoreset_mode": mode}
         options = {
             "num_envs": num_envs,
@@ -176,7 +179,7 @@ class NesVectorEnv(SendReceive):
             "reward_clip": reward_clip,
             "episodic_life": episodic_life,
             "stack_start": stack_start,
-            "info_keys": None if info_keys is None else [key for key in info_keys if key != "state"],
+            "info_keys": keys,
             "num_threads": num_threads,
         }
         files = {"integrations": integrations, "scenario": scenario, "info": info}
@@ -204,7 +207,7 @@ class NesVectorEnv(SendReceive):
         self._seeded = np.zeros(self.num_envs, np.bool_)
         self._all_lanes = np.ones(self.num_envs, np.bool_)
         # A game's variable of that name would come first.
-        self._tells_state = (info_keys is None or "state" in info_keys) and "state" not in batch.integer_keys
+        self._tells_state = tells_state and "state" not in batch.integer_keys
         self._name_starts()
 
     # ------------------------------------------------------------------------------------ Gymnasium

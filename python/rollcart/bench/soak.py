@@ -84,7 +84,8 @@ def play(steps: int, lanes: int, seed: int, say: Callable[[str], None] = lambda 
             first = resident()
         if time.monotonic() - told > 2:
             told = time.monotonic()
-            say(f"{call * lanes:,} of {calls * lanes:,} steps, {resident() >> 20} MiB")
+            left = (told - began) / max(call, 1) * (calls - call)
+            say(f"{call * lanes:,} of {calls * lanes:,} steps, {resident() >> 20} MiB, {left:.0f} s to go")
     done = env.profile()
     env.close()
     now = resident()
@@ -99,7 +100,7 @@ def play(steps: int, lanes: int, seed: int, say: Callable[[str], None] = lambda 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0: flat and equal; 1: memory grew, or the runs differ."""
+    """0: flat and equal; 1: memory grew, or the runs differ; 130: stopped by Ctrl-C."""
     parser = argparse.ArgumentParser(
         prog="python -m rollcart.bench.soak",
         description="Plays the bundled game for a long time, twice, and compares memory and checksums.",
@@ -111,16 +112,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     if chosen.steps < 1 or chosen.lanes < 1:
         parser.error(f"--steps and --lanes: expected 1 or more, found {chosen.steps} and {chosen.lanes}")
-    runs = []
-    for number in (1, 2):
-        runs.append(
-            play(
-                chosen.steps,
-                chosen.lanes,
-                chosen.seed,
-                lambda text, number=number: print(f"run {number}: {text}", file=sys.stderr),  # type: ignore[misc]
-            )
-        )
+    runs: list[Run] = []
+    told = ["it had just begun"]
+
+    def say(text: str) -> None:
+        told.append(text)
+        print(f"run {len(runs) + 1}: {text}", file=sys.stderr, flush=True)
+
+    try:
+        for _ in (1, 2):
+            runs.append(play(chosen.steps, chosen.lanes, chosen.seed, say))
+    except KeyboardInterrupt:
+        say(f"stopped ({told[-1]}): nothing was compared")
+        return 130
     flat = all(run.growth < MOST_GROWTH for run in runs)
     equal = runs[0].checksum == runs[1].checksum
     if chosen.json:

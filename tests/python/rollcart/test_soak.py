@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
 import subprocess
 import sys
 from typing import Any
@@ -31,3 +33,14 @@ def test_u20_growth_and_drift_are_told(monkeypatch: pytest.MonkeyPatch, capsys: 
 
 def test_another_seed_is_other_work() -> None:
     assert soak.play(640, 4, 1).checksum != soak.play(640, 4, 2).checksum
+
+
+def test_it_tells_how_far_it_is_and_can_be_stopped() -> None:
+    command = [sys.executable, "-m", "rollcart.bench.soak", "--lanes", "8"]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stderr is not None
+    first = child.stderr.readline()
+    child.send_signal(signal.SIGINT)
+    out, rest = child.communicate(timeout=60)
+    assert re.fullmatch(r"run 1: [\d,]+ of 20,000,000 steps, \d+ MiB, \d+ s to go\n", first)
+    assert child.returncode == 130 and "run 1: stopped (" in rest and not out

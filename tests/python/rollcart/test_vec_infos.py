@@ -54,6 +54,9 @@ def test_re4_the_keys_can_be_chosen() -> None:
     env = mk(2, info_keys=["lives", "episode_return"])
     assert list(env.reset(seed=0)[1]) == ["lives", "_lives", "episode_return", "_episode_return"]
     assert env.step([0, 0])[4].keys() == {"lives", "episode_return", "_lives", "_episode_return"}
+    numbers = mk(2, info_keys="numbers").reset(seed=0)[1]
+    assert numbers.keys() == mk(2).reset(seed=0)[1].keys() - {"state", "_state"}
+    assert all(value.dtype.kind in "ifb" for value in numbers.values())
     assert mk(2, info_keys=[]).reset(seed=0)[1] == {}
     assert list(mk(2, info_keys=["state"]).reset(seed=0)[1]) == ["state", "_state"]
 

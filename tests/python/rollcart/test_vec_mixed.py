@@ -211,6 +211,22 @@ def test_roms_may_be_given_one_a_lane(games: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"actions": [[[], ["A"]], [[], ["START"]]]}, "actions of CartRunner.*table of actions"),
+        ({"crop": [0, 0, 100, 100]}, "observations of CartRunner.*resize"),
+    ],
+    ids=["actions", "observations"],
+)
+def test_games_of_unequal_spaces_are_refused_with_what_differs(
+    games: Path, changed: dict[str, Any], words: str
+) -> None:
+    (games / "stable" / OTHER / "scenario.json").write_text(json.dumps(changed))
+    with pytest.raises(ConfigError, match=f"equal spaces: {words}"):
+        mk(4, game=GAMES, resize=None, crop="scenario", crop_mode="cut")
+
+
+@pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"n": 3, "game": GAMES}, "3 entries.*found 4"),

@@ -313,14 +313,14 @@ ROWS: tuple[Row, ...] = (
         "export",
         "record",
         "the ledger as one file without this machine's names",
-        ("export ledger.jsonl",),
+        ("export ledger.jsonl", "export results.tsv --as karpathy"),
     ),
     Row(
         "import",
         "import_",
         "record",
         "another ledger's results, shown and never counted",
-        ("import ledger.jsonl",),
+        ("import ledger.jsonl", "import old/autoresearch.jsonl", "import results.tsv --as leo"),
     ),
     Row(
         "doctor",

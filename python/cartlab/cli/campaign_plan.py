@@ -20,6 +20,7 @@ class Request:
     rung: int
     each: int
     limit: float
+    adopt: str | None
     dry_run: bool
     flags: campaign_desk.Flags
 
@@ -37,6 +38,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="CMD",
         help="a shell line that proposes, run once an angle with AR_ROLE=propose; {prompt} and {submission} "
         "are filled in",
+    )
+    parser.add_argument(
+        "--adopt",
+        metavar="ID",
+        help="the hypothesis that an edit in the checkout already carries out: the edit is measured as it is",
     )
     parser.add_argument(
         "--rung", type=positive_int, default=1, metavar="N", help="1 to 3: how wide to search (default: 1)"
@@ -65,6 +71,7 @@ def translate(space: argparse.Namespace) -> Request:
         space.rung,
         space.each,
         space.limit,
+        space.adopt,
         space.dry_run,
         campaign_desk.flags(space),
     )
@@ -86,6 +93,7 @@ def run(context: Context, request: Request) -> Outcome:
             command=request.command,
             rung=request.rung,
             options=proposers.Options(request.each, request.limit),
+            adopt=request.adopt,
         )
         documents.render(desk)
     desk.ledger.project()
@@ -124,7 +132,7 @@ def _foretell(context: Context, request: Request) -> Outcome:
     """What would be planned: the gates and the file are read, nothing is written and no command is run."""
     from pathlib import Path
 
-    from cartlab.loops.campaign import gates, planning, proposers
+    from cartlab.loops.campaign import edits, gates, planning, proposers
     from cartlab.loops.campaign.folder import Folder
 
     campaign = campaign_desk.look(context, request.slug)
@@ -132,6 +140,9 @@ def _foretell(context: Context, request: Request) -> Outcome:
     place = Folder(Path(campaign.folder))
     angles = gates.may_plan(place)
     _, ideas = gates.idea_angles(place.read("IDEA_ANGLES.md") or "")
+    edit = edits.edit_of(context.repo, campaign) if "protocol" in campaign.goal.body else None
+    if edit is not None and request.adopt is None:
+        raise edits.refusal(context.repo, edit)
     out = campaign_desk.answer(context, campaign)
     out.status, out.recorded = "planned", None
     if request.file is None:

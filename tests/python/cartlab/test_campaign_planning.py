@@ -15,6 +15,7 @@ from small_experiment import PYTHON
 from cartlab.cli.talk import Talk
 from cartlab.errors import BadInput
 from cartlab.ledger import Ledger
+from cartlab.loops import manifest
 from cartlab.loops.campaign import critique, planning, proposers, records
 from cartlab.loops.campaign.critique import Rules, Score
 from cartlab.loops.campaign.planning import Raw
@@ -123,8 +124,33 @@ def test_lc30_without_its_research_nothing_is_planned(lab: Lab, capsys: pytest.C
 
 def test_lc2_an_edit_before_its_hypothesis_is_refused(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
     (lab.experiment.folder / "config.json").write_text('{"rate": 0.5}')
+    assert plan(lab, matrix(), "--dry-run") == 23
     assert plan(lab, matrix()) == 23
     assert "slope/config.json was changed" in capsys.readouterr().err
+
+
+def test_lc2_an_adopted_edit_is_an_experiment_and_is_measured_as_it_is(
+    lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (lab.experiment.folder / "config.json").write_text('{"rate": 0.5, "steps": 10}')
+    (lab.folder / "DATA.md").write_text("no_split = a formula\n")
+    before = manifest.digest(manifest.scan(lab.experiment.repo))
+    assert plan(lab, matrix("AFK"), "--adopt", "nobody") == 2
+    assert "one of h1, h2, h3" in capsys.readouterr().err
+    assert plan(lab, matrix("AFK"), "--adopt", "h2") == 0
+    assert lab.cartlab("campaign", "run", "--researcher", script(lab, "print('nothing')")) == 0
+    found = lab.campaign()
+    assert [one.one.status for one in found.experiments] == ["no_change", "keep", "no_change"]
+    assert found.experiments[1].value == 0.5
+    assert [body["role"] for _, body in found.experiments[1].one.measurements] == ["eval", "eval"]
+    assert manifest.digest(manifest.scan(lab.experiment.repo)) == before
+    assert plan(lab, [hypothesis("new", change="another")]) == 0
+    assert lab.cartlab("verify") == 0
+
+
+def test_lc2_there_has_to_be_an_edit_to_adopt(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    assert plan(lab, matrix(), "--adopt", "h1") == 2
+    assert "the checkout has none" in capsys.readouterr().err
 
 
 def test_a_dry_run_checks_everything_and_writes_nothing(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cartlab.loops import acceptance, commands, dispatch, intake, manifest, rounds, trees, views
-from cartlab.loops.campaign import records, slots
+from cartlab.loops.campaign import edits, records, slots
 from cartlab.loops.campaign.hypotheses import changed_settings
 from cartlab.loops.campaign.records import Campaign, Experiment
 from cartlab.loops.compliance import Finding
@@ -150,7 +150,14 @@ def prompt(campaign: Campaign, experiment: Experiment, best: Best) -> str:
 
 
 def research(desk: Desk, campaign: Campaign, launch: Launch, plan: Plan) -> None:
-    """The researcher's one run; safe to call from a thread of its slot."""
+    """The researcher's one run; safe to call from a thread of its slot. An edit that was adopted is its own
+    researcher.
+    """
+    if launch.experiment.adopted is not None:
+        edits.carry(desk.repo, launch.experiment.adopted, desk.work_folder(launch.experiment.one.id) / "work")
+        strategy = {"strategy": f"the checkout's edit: {launch.experiment.hypothesis.change}"}
+        launch.given.submission.write_text(json.dumps(strategy), encoding="utf-8")
+        return
     more = {
         "AR_ROLE": "experiment",
         "AR_EXPERIMENT": launch.experiment.exp_id,

@@ -6,11 +6,9 @@ A gate names the document, and the line where there is one. They read people's d
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 
-from cartlab.errors import BadInput, NotLegalNow
-from cartlab.loops import manifest, trees
+from cartlab.errors import NotLegalNow
 from cartlab.loops.campaign.folder import PREVIOUS_WORK, Folder, without_block
 from cartlab.loops.campaign.hypotheses import ANGLES, is_source
 
@@ -125,26 +123,3 @@ def _bullet(line: str) -> str | None:
 def _written(text: str) -> Iterator[str]:
     """What a person wrote: lines that are neither empty nor headings."""
     return (line for _, line in _lines(text) if line and not line.startswith("#"))
-
-
-def nothing_edited(repo: Path, top: str, globs: tuple[str, ...]) -> None:
-    """NotLegalNow where a file that experiments may change differs from HEAD in the user's checkout: an edit
-    without a hypothesis. Read file by file; git's index is not asked.
-    """
-    places = tuple(f"{top}/{glob}" if top else glob for glob in globs)
-    head = manifest.matching(trees.manifest_of(repo, "HEAD"), places)
-    here = manifest.matching(_scan(repo, top), places)
-    for change in manifest.changes(head, here):
-        raise NotLegalNow(
-            f"no production file may be edited before its hypothesis; {change.path} was {change.what} in "
-            f"{repo}",
-            "put the edit aside (git stash), and name it in the plan as a hypothesis: it is then measured",
-        )
-
-
-def _scan(repo: Path, top: str) -> Mapping[str, manifest.Entry]:
-    if not top:
-        return manifest.scan(repo)
-    if not (repo / top).is_dir():
-        raise BadInput(f"the experiment's folder {top} must be in {repo}; there is none")
-    return {f"{top}/{path}": entry for path, entry in manifest.scan(repo / top).items()}

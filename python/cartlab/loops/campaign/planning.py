@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from cartlab.errors import BadInput, NotLegalNow
-from cartlab.loops import commands, views
-from cartlab.loops.campaign import asking, gates, hypotheses, matrix, opening, proposers, records, told
+from cartlab.loops import commands
+from cartlab.loops.campaign import asking, edits, gates, hypotheses, matrix, opening, proposers, records, told
 from cartlab.loops.campaign.folder import Folder
 from cartlab.loops.campaign.hypotheses import Hypothesis
 from cartlab.loops.campaign.records import Campaign, Experiment
@@ -149,16 +149,23 @@ def plan(
     command: str | None = None,
     rung: int = 1,
     options: proposers.Options | None = None,
+    adopt: str | None = None,
 ) -> Campaign:
-    """Plan the next generation from a file or by proposers; the campaign as it is then."""
+    """Plan the next generation from a file or by proposers; the campaign as it is then.
+
+    adopt: the id of the hypothesis that the checkout's edit already carries out.
+    """
     campaign = opening.take_up_budget(desk, complete(desk))
     may_open(campaign)
     place = Folder(Path(campaign.folder))
     angles = gates.may_plan(place)
     _, ideas = gates.idea_angles(place.read("IDEA_ANGLES.md") or "")
     goal = campaign.goal
+    edit = None
     if "protocol" in goal.body:
-        gates.nothing_edited(desk.repo, str(goal.body["top"]), views.protocol_of(goal).variable)
+        edit = edits.edit_of(desk.repo, campaign)
+        if edit is not None and adopt is None:
+            raise edits.refusal(desk.repo, edit)
     first = not campaign.generations
     given: list[str] = []
     if file is not None:
@@ -172,6 +179,11 @@ def plan(
         check_seed(campaign, made, angles, ideas)
     elif file is not None and made.rejected:
         raise BadInput("; ".join(made.rejected[:3]), details={"faults": list(made.rejected)})
+    adopted = None
+    if adopt is not None:
+        adopted = edits.adopt(
+            desk.repo, campaign, edit, adopt, [(exp_id, one) for exp_id, one, _ in made.kept]
+        )
     if first:
         told.tell(desk, "research_ready", f"{campaign.slug}: sources cited, {len(made.live)} hypotheses")
     desk.tell(
@@ -184,7 +196,12 @@ def plan(
         rejected=list(made.rejected),
         seed=first,
         listed=[
-            {"exp_id": exp_id, "hypothesis": one.to_json(), "duplicate": why}
+            {
+                "exp_id": exp_id,
+                "hypothesis": one.to_json(),
+                "duplicate": why,
+                "adopted": adopted[1] if adopted is not None and adopted[0] == exp_id else None,
+            }
             for exp_id, one, why in made.kept
         ],
     )
@@ -261,7 +278,7 @@ def _take_up(
     one = known.one if known else Try(records.attempt_id(desk.goal_id, exp_id), gen)
     if known is None:
         body = Hypothesis.from_json(item["hypothesis"])
-        desk.step(one, "proposed", **records.proposed(exp_id, gen, lever, body))
+        desk.step(one, "proposed", **records.proposed(exp_id, lever, body, item.get("adopted")))
         one.state = "proposed"
     if one.state != "proposed":
         return

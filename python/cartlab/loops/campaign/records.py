@@ -13,7 +13,8 @@ is the generation. Bodies beyond goals.py's, each with "goal":
             op "blocker": reason
   lever     id, rung, op "opened" (title, program, baseline, base) | "queued" (title, source) | "dry" |
             "searched" (source: the search that is due before rung 3)
-  proposal  state "proposed": round, exp_id, angle, lever, hypothesis
+  proposal  state "proposed": round, exp_id, angle, lever, hypothesis, adopted (the commit of an edit that
+            stood in the checkout before its hypothesis, or null)
             state "critiqued": quality, novel, scores, survives, reason
             state "closed" without a decision: reason, why it never ran
   decision  exp_id, gen, delta (value less what it was compared with), baseline, seconds, verified "yes" |
@@ -54,6 +55,12 @@ class Experiment:
     def decision(self) -> Mapping[str, Any]:
         """The verdict's body; empty where there is none."""
         return self.one.decision or {}
+
+    @property
+    def adopted(self) -> str | None:
+        """The commit whose change it measures instead of a researcher's: an edit that was there already."""
+        found = self.one.steps.get("proposed", {}).get("adopted")
+        return None if found is None else str(found)
 
     @property
     def planned(self) -> bool:
@@ -258,9 +265,15 @@ def attempt_id(goal: str, exp_id: str) -> str:
 # --- writing --------------------------------------------------------------------------------------
 
 
-def proposed(exp_id: str, gen: int, lever: str, hypothesis: Hypothesis) -> dict[str, Any]:
+def proposed(exp_id: str, lever: str, hypothesis: Hypothesis, adopted: str | None) -> dict[str, Any]:
     """The body of a `proposed` step beyond what Desk.step adds."""
-    return {"exp_id": exp_id, "angle": hypothesis.angle, "lever": lever, "hypothesis": hypothesis.to_json()}
+    return {
+        "exp_id": exp_id,
+        "angle": hypothesis.angle,
+        "lever": lever,
+        "hypothesis": hypothesis.to_json(),
+        "adopted": adopted,
+    }
 
 
 # --- reading --------------------------------------------------------------------------------------

@@ -59,7 +59,6 @@ def build(top: Path, cache: Path) -> Build:
             "RUSTUP_HOME": f"{home}/.rustup",
             **os.environ,
             "CARGO_TARGET_DIR": str(cache / "target"),
-            "CARGO_PROFILE_RELEASE_DEBUG": "0",
             "PYO3_PYTHON": sys.executable,
             "PYO3_BUILD_EXTENSION_MODULE": "1",
         }

@@ -4,8 +4,8 @@
     researcher.py CACHE
 
 Run by `campaign run` in a copy of the tree. An edit whose text is not there exactly as often as expected is
-not made, and nothing else either: the copy comes back as it was, which the harness calls failed. The change is
-built into the cache, which takes longer than an evaluation may; the evaluation finds it by its sources.
+not made, and nothing else either: the copy comes back as it was, which the harness calls failed. The change
+is built into the cache, which takes longer than an evaluation may; the evaluation finds it by its sources.
 """
 
 from __future__ import annotations

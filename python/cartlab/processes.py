@@ -125,6 +125,9 @@ _SET_CHILD_SUBREAPER = 36
 _running: set[int] = set()  # the sessions of commands that run now, ours by right
 _adopting = 0
 _lock = threading.Lock()
+# Held while a command starts and while strays are looked for: a session that is just being made is no stray.
+_starting = threading.Lock()
+_stopped = False
 
 
 @contextlib.contextmanager
@@ -154,13 +157,8 @@ def end_strays() -> int:
     """
     mine, ended = os.getpid(), 0
     for _ in range(100):
-        found = []
-        for entry in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError, ValueError):
-                parts = (entry / "stat").read_bytes().rpartition(b") ")[2].split()
-                session = int(parts[3])
-                if int(parts[1]) == mine and session != os.getsid(0) and session not in _running:
-                    found.append((int(entry.name), parts[0] == b"Z"))
+        with _starting:
+            found = _strays(mine)
         for pid, gone in found:
             with contextlib.suppress(ProcessLookupError, PermissionError, ChildProcessError):
                 if not gone:
@@ -170,6 +168,33 @@ def end_strays() -> int:
         if not found:
             break
     return ended
+
+
+def _strays(mine: int) -> list[tuple[int, bool]]:
+    """(pid, has it ended) of our children in sessions that are nobody's."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError):
+            parts = (entry / "stat").read_bytes().rpartition(b") ")[2].split()
+            session = int(parts[3])
+            if int(parts[1]) == mine and session != os.getsid(0) and session not in _running:
+                found.append((int(entry.name), parts[0] == b"Z"))
+    return found
+
+
+@contextlib.contextmanager
+def stopping() -> Iterator[None]:
+    """End all commands that run, and let none start meanwhile: for a Ctrl-C, which only one thread gets."""
+    global _stopped
+    with _starting:
+        _stopped = True
+        for pid in _running:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(pid, signal.SIGKILL)
+    try:
+        yield
+    finally:
+        _stopped = False
 
 
 @dataclass(frozen=True)
@@ -215,16 +240,19 @@ def run_shell(
     start = time.monotonic()
     with log.open("ab") as output, contextlib.ExitStack() as stack:
         complaints = subprocess.STDOUT if errors is None else stack.enter_context(errors.open("ab"))
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", TIED, command],
-            cwd=cwd,
-            env={**env, MARK: mark},
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=complaints,
-            start_new_session=True,
-        )
-        _running.add(process.pid)
+        with _starting:
+            if _stopped:
+                raise KeyboardInterrupt
+            process = subprocess.Popen(
+                ["/bin/sh", "-c", TIED, command],
+                cwd=cwd,
+                env={**env, MARK: mark},
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=complaints,
+                start_new_session=True,
+            )
+            _running.add(process.pid)
         try:
             returncode = process.wait(timeout_s)
         except subprocess.TimeoutExpired:

@@ -11,18 +11,22 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
-from cartlab.processes import run_shell
+from cartlab.processes import run_shell, stopping
 from cartlab.root import VARIABLE
 
 # What a measured command may know of the caller's environment.
 ALLOWED = ("PATH", "LANG", "TZ", "VIRTUAL_ENV", "CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "SSL_CERT_FILE")
 _TAIL_LINES, _TAIL_BYTES = 50, 4096
 _POLL_S = 0.02
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,22 @@ def run(command: str, *, cwd: Path, env: Mapping[str, str], limit_s: float, fold
     with _first_line(out) as first:
         done = run_shell(command, cwd=cwd, env=env, timeout_s=limit_s, log=out, errors=err, strays=True)
     return Ran(done.returncode, done.seconds, first[0] if first else None, done.left, out, err)
+
+
+def at_once(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Do it for each in a thread of its own; the first error is raised once all have ended. Ctrl-C ends the
+    commands of all of them.
+    """
+    if len(items) <= 1:
+        return [work(one) for one in items]
+    with ThreadPoolExecutor(len(items)) as pool:
+        futures = [pool.submit(work, one) for one in items]
+        try:
+            return [future.result() for future in futures]
+        except KeyboardInterrupt:
+            with stopping():
+                wait(futures)
+            raise
 
 
 @contextmanager

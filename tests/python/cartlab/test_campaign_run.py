@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +14,7 @@ from small_campaign import rate
 from small_experiment import git
 
 from cartlab.errors import NotLegalNow
+from cartlab.ledger import Ledger
 from cartlab.loops import manifest, running
 from cartlab.loops.campaign import slots, verdicts
 
@@ -277,3 +281,28 @@ def test_lc10_the_same_patch_on_another_champion_is_a_duplicate(tmp_path: Path) 
     assert "the same patch as experiment 1" in str(last.decision["insight"])
     assert [body["role"] for _, body in last.one.measurements] == ["researcher"]
     assert one.made.cartlab("verify") == 0
+
+
+def test_ctrl_c_ends_the_commands_of_all_slots_and_the_next_run_goes_on(tmp_path: Path) -> None:
+    one = small_campaign.bare(tmp_path)
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    body = f"(Path({str(marks)!r}) / str(os.getpid())).touch()\ntime.sleep(600)"
+    one.desk.options = replace(one.desk.options, isolation="process")
+    child = os.fork()
+    if child == 0:
+        one.ledger = one.desk.ledger = Ledger.open(one.made.root)
+        try:
+            one.run([[rate(0.2), rate(0.3)]], body, generations=1)
+        except KeyboardInterrupt:
+            os._exit(130)
+        os._exit(0)
+    while len(list(marks.iterdir())) < 2:
+        assert os.waitpid(child, os.WNOHANG) == (0, 0)
+        time.sleep(0.02)
+    os.kill(child, signal.SIGINT)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 130
+    for mark in marks.iterdir():
+        assert not Path(f"/proc/{mark.name}").exists()
+    one.run([], generations=1)
+    assert one.statuses() == ["discard", "keep"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,8 +48,7 @@ def ask(
 ) -> list[Answer]:
     """All questions at once, the answers in their order. Tampered where the repository changed meanwhile."""
     before = repository_state(desk.repo)
-    with ThreadPoolExecutor(max_workers=max(1, len(questions))) as pool:
-        found = list(pool.map(lambda one: _ask(desk, campaign, command, one, limit_s), questions))
+    found = commands.at_once(lambda one: _ask(desk, campaign, command, one, limit_s), questions)
     after = repository_state(desk.repo)
     moved = [name for name in before if before[name] != after[name]]
     if moved and desk.options.isolation != "landlock":

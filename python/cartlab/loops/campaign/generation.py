@@ -7,11 +7,10 @@ its measurements; whatever is written to git or decided is done one after anothe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import replace
 
-from cartlab.loops import views
+from cartlab.loops import commands, views
 from cartlab.loops.campaign import budget, compute, experiment, slots, told, verdicts
 from cartlab.loops.campaign.budget import Budget
 from cartlab.loops.campaign.experiment import Launch, Plan
@@ -85,13 +84,13 @@ def wave(
     """Some experiments at once, one a slot: made, recorded, measured, decided."""
     verdicts.stand_on(desk, campaign, chosen[0].gen, campaign.goal.accepted)
     launches = [experiment.start(desk, campaign, one, slot) for one, slot in zip(chosen, free, strict=True)]
-    at_once(launches, lambda one: experiment.research(desk, campaign, one, plan))
+    commands.at_once(lambda one: experiment.research(desk, campaign, one, plan), launches)
     for one in launches:
         experiment.take_in(desk, campaign, one)
     to_measure = [one for one in launches if one.result is None]
     if to_measure and not any(_trained(other) for other in campaign.experiments):
         told.tell(desk, "train_started", f"generation {chosen[0].gen} @ {campaign.slug}")
-    at_once(to_measure, lambda one: experiment.measure(desk, campaign, one, plan))
+    commands.at_once(lambda one: experiment.measure(desk, campaign, one, plan), to_measure)
     for one in best_first(launches, campaign.direction):
         if one.result is not None and one.result.retry and one.number < experiment.LAUNCHES:
             again(desk, one.experiment, one.result.insight)
@@ -103,16 +102,6 @@ def wave(
 
 def _trained(one: Experiment) -> bool:
     return any(body["role"] in ("train", "eval") for _, body in one.one.measurements)
-
-
-def at_once(launches: Sequence[Launch], work: Callable[[Launch], None]) -> None:
-    """Do it for each in a thread of its own; the first error is raised once all have ended."""
-    if len(launches) <= 1:
-        for one in launches:
-            work(one)
-        return
-    with ThreadPoolExecutor(len(launches)) as pool:
-        list(pool.map(work, launches))
 
 
 def best_first(launches: Sequence[Launch], direction: str) -> list[Launch]:

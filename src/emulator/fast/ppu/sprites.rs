@@ -180,14 +180,17 @@ impl Ppu {
     }
 
     /// Whether some line may have eight sprites, by their number in bands of eight lines: what is in a line begins in its
-    /// own band or in one that a sprite's height reaches back to. No line overflows with fewer.
+    /// own band or in one that a sprite's height reaches back to. No line overflows with fewer. Sprites below the picture,
+    /// where games put those that they do not use, are in none.
     fn crowded(&self) -> bool {
         let mut bands = [0_u8; 32];
         for sprite in self.oam.chunks_exact(4) {
             bands[usize::from(sprite[0] / BAND)] += 1;
         }
         let reach = self.sprite_height() as usize / usize::from(BAND) + 1;
-        bands.windows(reach).any(|near| usize::from(near.iter().sum::<u8>()) >= SPRITES_PER_LINE)
+        bands[..POST_RENDER_LINE as usize / usize::from(BAND)]
+            .windows(reach)
+            .any(|near| usize::from(near.iter().sum::<u8>()) >= SPRITES_PER_LINE)
     }
 
     /// The dot of `line` at which its evaluation for the next line sets the flag. After eight sprites the hardware

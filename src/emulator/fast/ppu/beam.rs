@@ -23,6 +23,10 @@ const LAST_FETCH: u32 = 256;
 /// The dot at which the address goes back to the left, and the next line's sprites are fetched.
 const BACK_TO_LEFT: u32 = 257;
 
+/// The dots at which the next line's first two tiles are fetched.
+const FETCH_AHEAD: u32 = 321;
+const LAST_FETCH_AHEAD: u32 = 336;
+
 /// A tile's row: two bit planes and the palette, as the pixels' bits 0, 1, and 2-3.
 #[derive(Clone, Copy, Default)]
 pub(super) struct TileRow {
@@ -233,12 +237,31 @@ impl Beam {
         self.next_tile();
     }
 
+    /// Whether `pass_behind_picture` can pass more than this dot of a visible line, which is behind `BACK_TO_LEFT`.
+    fn passes_quickly(&self, dot: u32, end: u32) -> bool {
+        !matches!(dot, FETCH_AHEAD..=LAST_FETCH_AHEAD) || dot % 8 == 1 && dot + 8 <= end && self.rendering()
+    }
+
+    /// From a dot of a visible line that is behind `BACK_TO_LEFT` to `end` at most: what has no effect on the background, or
+    /// one of the two tiles that are fetched ahead.
+    fn pass_behind_picture(&mut self, dot: u32, end: u32, memory: &VideoMemory) -> u32 {
+        match dot {
+            ..FETCH_AHEAD => end.min(FETCH_AHEAD),
+            FETCH_AHEAD..=LAST_FETCH_AHEAD => {
+                self.pass_tile(memory);
+                self.ahead_is_plain |= dot == FETCH_AHEAD;
+                dot + 8
+            }
+            _ => end,
+        }
+    }
+
     /// Passes one dot of a visible or the pre-render line.
     fn pass_dot(&mut self, line: u32, dot: u32, memory: &VideoMemory) {
         if !self.rendering() {
             return;
         }
-        if matches!(dot, 1..=256 | 321..=336) {
+        if matches!(dot, 1..=LAST_FETCH | FETCH_AHEAD..=LAST_FETCH_AHEAD) {
             self.planes = self.planes.map(|plane| plane << 1);
             match dot & 7 {
                 2 => self.name = memory.name(0x2000 | self.v & 0x0FFF),
@@ -256,7 +279,7 @@ impl Beam {
             LAST_FETCH => self.next_row(),
             BACK_TO_LEFT => self.back_to_left(),
             280..=304 if line == PRE_RENDER_LINE => self.v = self.v & !Y_BITS | self.t & Y_BITS,
-            321 => self.ahead_is_plain = true,
+            FETCH_AHEAD => self.ahead_is_plain = true,
             _ => {}
         }
     }
@@ -431,6 +454,10 @@ impl Ppu {
                 if dot > LAST_FETCH {
                     self.beam.next_row();
                 }
+                continue;
+            }
+            if jumps && dot > BACK_TO_LEFT && self.beam.passes_quickly(dot, end) {
+                dot = self.beam.pass_behind_picture(dot, end, &self.memory);
                 continue;
             }
             if self.drawing && self.line < POST_RENDER_LINE && matches!(dot, 1..=256) {

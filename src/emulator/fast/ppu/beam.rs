@@ -322,7 +322,17 @@ impl Ppu {
     }
 
     /// Lets the beam pass all dots before `to`, which lies in this frame or at its end.
+    #[inline]
     pub(super) fn catch_up(&mut self, to: u64) {
+        // Most writes come in vblank.
+        if self.line == POST_RENDER_LINE && to < self.frame_start + u64::from(PRE_RENDER_LINE * DOTS_PER_LINE) {
+            self.done = self.done.max(to);
+        } else {
+            self.pass_beam(to);
+        }
+    }
+
+    fn pass_beam(&mut self, to: u64) {
         while self.done < to {
             match self.line {
                 0..POST_RENDER_LINE => self.pass_visible(to),
@@ -524,16 +534,21 @@ impl Ppu {
     }
 
     /// Brings the hit flag up to `dot`.
+    #[inline]
     pub(super) fn settle_hit(&mut self, dot: u64) {
         if self.hit || dot < self.frame_start + u64::from(DOTS_PER_LINE) {
             return;
         }
         if self.hit_at == super::UNKNOWN {
-            let both = mask::RENDERING;
-            let possible = self.beam.mask & both == both && self.line < POST_RENDER_LINE;
-            self.hit_at = if possible { self.foretell_hit() } else { super::NEVER };
+            self.hit_at = self.next_hit();
         }
         self.hit = self.hit_at <= dot;
+    }
+
+    fn next_hit(&self) -> u64 {
+        let both = mask::RENDERING;
+        let possible = self.beam.mask & both == both && self.line < POST_RENDER_LINE;
+        if possible { self.foretell_hit() } else { super::NEVER }
     }
 
     /// What $2004 gives while the beam is busy: sprite evaluation has the bus.

@@ -141,6 +141,7 @@ impl Ppu {
     }
 
     /// Brings the overflow flag up to `dot`.
+    #[inline]
     pub(super) fn settle_overflow(&mut self, dot: u64) {
         if self.overflow || dot < self.frame_start {
             return;

@@ -284,3 +284,33 @@ def test_the_repository_is_as_it_was_and_a_lost_folder_is_made_again(lab: Lab) -
     assert lab.init() == 0
     assert (lab.folder / "BUDGET.md").is_file() and (lab.folder / "FINDINGS.md").is_file()
     assert manifest.digest(manifest.scan(lab.experiment.repo)) == before
+
+
+# --- what the original tools write ----------------------------------------------------------------
+
+
+def test_lc4_the_original_budget_is_read_its_spending_is_not_believed_and_its_comments_stay() -> None:
+    from cartlab.loops.campaign import budget
+
+    text = (FIXTURES / "BUDGET.md").read_text(encoding="utf-8")
+    found = budget.parse(text)
+    assert found == budget.Budget("val_bpb", "lower", 6, 300.0, 1, "2", 8, 4, 3, 3, 3)
+    again = budget.render(found, budget.Spent(1, 5, 90.0, "0.98", "2"), text)
+    assert again.partition("--- spent ---")[0] == text.partition("--- spent ---")[0]
+    assert "experiments_run = 5" in again and "champion        = 2" in again and "g0-lr" not in again
+
+
+def test_lc20_the_original_findings_keep_their_words_beside_the_rendered_ones() -> None:
+    text = (FIXTURES / "FINDINGS.md").read_text(encoding="utf-8")
+    after = folder.with_sections(text, board.findings(played()), "# Findings")
+    kept = [line for line in text.splitlines() if line.strip()]
+    assert [line for line in after.splitlines() if line in kept] == kept
+    assert after.count("## ") == 6 and after.count(folder.BEGIN) == 6
+
+
+def test_lc8_the_original_angles_are_read() -> None:
+    from cartlab.loops.campaign import gates
+
+    angles, ideas = gates.idea_angles((FIXTURES / "IDEA_ANGLES.md").read_text(encoding="utf-8"))
+    assert angles["L"] == "Tokenisation"
+    assert {letter: len(found) for letter, found in ideas.items()} == {"A": 2, "G": 1, "L": 1}

@@ -44,8 +44,14 @@ class SendReceive(VectorEnv[Any, Any, Any]):
             )
         mask, seeds, starts, anew = self._beginning(seed, options)
         lanes = np.arange(self.num_envs) if mask is None else np.flatnonzero(mask)
-        traffic.send(lanes, ways.Begin(seeds, starts, anew))
-        self._begun(mask, starts)
+        begin = ways.Begin(seeds, starts, anew)
+        if traffic.idle():
+            # Nothing can go wrong now; once lanes are on their way new states could not be named.
+            self._begun(mask, starts)
+            traffic.send(lanes, begin)
+        else:
+            traffic.send(lanes, begin)
+            self._begun(mask, starts)
 
     def send(self, actions: Any, env_id: Any = None) -> None:
         """Plays one action in each of the lanes `env_id`, without waiting for them.

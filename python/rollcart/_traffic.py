@@ -133,6 +133,7 @@ class Traffic:
             if self._fault is not None:
                 fault, self._fault = self._fault, None
                 self._back.clear()
+                self._sent.clear()
                 self._with_caller[:] = True
                 raise fault
             if self._closed:
@@ -158,7 +159,8 @@ class Traffic:
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: bool(self._sent) or self._closed)
+                # After a fault nothing is played until it is told: what was sent meanwhile goes with it.
+                self._changed.wait_for(lambda: (bool(self._sent) and self._fault is None) or self._closed)
                 if self._closed:
                     return
                 lanes, work = self._sent.popleft()
@@ -167,7 +169,6 @@ class Traffic:
             except BaseException as fault:  # recv() raises it
                 with self._changed:
                     self._fault = fault
-                    self._sent.clear()
                     self._changed.notify_all()
                 continue
             with self._changed:

@@ -242,3 +242,43 @@ def test_what_does_not_fit_is_one_clear_error(games: Path, options: dict[str, An
         mk(**options)
     with pytest.raises(ConfigError, match="one game"):
         mk(4, game=GAMES).recv()
+
+
+def test_rows_are_those_of_their_lanes(games: Path) -> None:
+    """Memory and pictures of four lanes at four places, beside an environment for each."""
+    states = ["Level1", "Level2", "Level3", "Level4"]
+    env = mk(4, game=GAMES, state=states)
+    env.reset(seed=0)
+    memory, pictures = env.ram(), [env.render_lane(lane) for lane in range(4)]
+    assert env.start_states == tuple(states)
+    for lane, (game, state) in enumerate(zip(GAMES, states, strict=True)):
+        alone = mk(1, game=game, state=state)
+        alone.reset(seed=0)
+        assert np.array_equal(memory[lane], alone.ram()[0]), lane
+        assert np.array_equal(pictures[lane], alone.render_lane(0)), lane
+
+
+def test_limits_and_states_may_be_arrays_with_one_entry_a_lane(games: Path) -> None:
+    env = mk(4, game=GAMES, limit=np.array([1, 2, 3, 4]), state=np.array(["Level1", "Level2"] * 2))
+    env.reset(seed=0)
+    assert env.start_states == ("Level1", "Level2") * 2
+    assert [env.step([0] * 4)[3].tolist() for _ in range(2)] == [
+        [True, False, False, False],
+        [False, True, False, False],
+    ]
+
+
+def test_what_a_whole_batch_refuses_a_mixed_one_refuses_too(games: Path) -> None:
+    env = mk(4, game=GAMES)
+    with pytest.raises(ResetNeeded, match="lane 1 was never reset"):
+        env.reset(options={"reset_mask": np.array([True, False, True, True])})
+    env.reset(seed=0)
+    before = env.snapshot()
+    with pytest.raises(ValueError, match=r"snapshots: expected 4.*found 2"):
+        env.restore(before[:2])
+    for bad in (["Level1"], ["Level1"] * 5):
+        with pytest.raises(ConfigError, match="one state, or 4 of them"):
+            env.reset(options={"state": bad})
+    with pytest.raises(ValueError, match="lane 4"):
+        env.render_lane(4)
+    assert env.snapshot() == before

@@ -5,12 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError, ResetNeeded
-from vec_common import LEVELS, MODES, equal, mk, random_actions
+from vec_common import LEVELS, MODES, equal, game_with, mk, random_actions
 
 from rollcart.errors import ConfigError
 
@@ -138,6 +139,9 @@ def test_re3_calls_out_of_turn_say_what_to_do() -> None:
         ([away], [0], AlreadyPendingCallError, "on their way"),
         ([ids[0], ids[0]], [0, 0], ValueError, "once"),
         ([4], [0], ValueError, "0 to 3"),
+        ([-1], [0], ValueError, "0 to 3"),
+        ([[0]], [0], ValueError, "a row of lane numbers"),
+        ([0.0], [0], ValueError, "a row of lane numbers"),
         ([], [], ValueError, "env_id"),
         (ids, [0], ValueError, "shape"),
         (ids, [0, 36], ValueError, "action 36"),
@@ -154,6 +158,57 @@ def test_re3_calls_out_of_turn_say_what_to_do() -> None:
     for bad in (0, 5, 1.5, True):
         with pytest.raises(ConfigError, match="batch_size"):
             mk(4, batch_size=bad)
+    mk(4, batch_size=np.int64(4)).async_reset()
+
+
+def test_states_are_chosen_while_no_lane_is_on_its_way() -> None:
+    env = mk(2, batch_size=1)
+    env.async_reset(seed=0, options={"state": ["Level2", "Level3"]})
+    first = env.recv()[4]
+    with pytest.raises(AlreadyPendingCallError, match=r"recv\(\) all of them before states"):
+        env.async_reset(options={"state": "Level1", "reset_mask": np.array([True, False])})
+    env.async_reset(options={"reset_mask": np.array([lane in first["env_id"] for lane in range(2)])})
+    told = [first, env.recv()[4], env.recv()[4]]
+    assert [(one["env_id"][0], one["level"][0]) for one in told] == [(0, 2), (1, 3), (0, 2)]
+    env.async_reset(options={"state": "Level1"})
+    assert [env.recv()[4]["level"][0] for _ in range(2)] == [1, 1]
+
+
+def test_what_fails_on_the_way_is_raised_once_and_all_lanes_are_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = game_with(tmp_path, monkeypatch, {"scripts": ["script.lua"], "reward": {"script": "lua:r"}})
+    script = "n = 0\nfunction r()\n  n = n + 1\n  if n > 9 then error('meant') end\n  return 0\nend"
+    (tmp_path / "stable" / game / "script.lua").write_text(script)
+    env = mk(4, game=game, batch_size=2)
+    for _ in range(2):
+        env.async_reset(seed=0)
+        with pytest.raises(RuntimeError, match="meant"):
+            for _ in range(9):
+                env.send([0, 0], env.recv()[4]["env_id"])
+        with pytest.raises(NoAsyncCallError, match="0 are on their way"):
+            env.recv()
+        with pytest.raises(ResetNeeded):
+            env.step([0] * 4)
+    env.reset(seed=0)
+    assert env.step([0] * 4)[4]["elapsed_steps"].tolist() == [1] * 4
+
+
+def test_a_forked_child_is_told_about_its_parents_lanes() -> None:
+    code = (
+        "import os, rollcart\n"
+        "e = rollcart.NesVectorEnv(num_envs=2, batch_size=1); e.async_reset(); e.recv()\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    for call in (e.recv, lambda: e.send([0])):\n"
+        "        try: call()\n"
+        "        except RuntimeError as error: assert 'another process' in str(error)\n"
+        "        else: os._exit(3)\n"
+        "    e.close(); os._exit(0)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])); e.recv()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "0" and done.returncode == 0, done.stderr
 
 
 def test_a_finished_lane_is_not_sent_in_the_disabled_mode() -> None:

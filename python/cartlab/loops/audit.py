@@ -20,7 +20,9 @@ from cartlab.loops import acceptance, policies, rounds, views
 from cartlab.loops.desk import Desk
 from cartlab.loops.dispatch import top_of
 from cartlab.loops.goals import Goal, Try
+from cartlab.loops.journal import judging, session
 from cartlab.loops.running import Bench, Failed
+from cartlab.loops.witness import Usual
 
 RUNS = 3
 # Word -> the row of model.STATUSES that it answers with.
@@ -74,7 +76,7 @@ def audit(desk: Desk, goal: Goal, one: Try, runs: int = RUNS) -> Found:
     past = sum(_is_audit(event, one.id) for event in desk.ledger.events())
     name = Try(f"{one.id}-audit{past + 1}", one.round)
     usual = acceptance.usual(desk, goal, rounds.draw_seed(goal))
-    bench = Bench(desk, name, protocol, top_of(goal), one.commit, usual=usual)
+    bench, tolerance = _bench(desk, goal, name, one.commit, usual)
     base = replace(bench, commit=str(one.steps["proposed"]["base"]))
     pairs: list[list[int]] = []
     values, effects = [], []
@@ -89,7 +91,7 @@ def audit(desk: Desk, goal: Goal, one: Try, runs: int = RUNS) -> Found:
             pairs.append([cand.seq, other.seq])
             values.append(cand.number)
             effects.append(policies.effect(cand.number, other.number, protocol.direction))
-        found = compare(float(decision["value"]), values, effects, protocol.eval_tolerance)
+        found = compare(float(decision["value"]), values, effects, tolerance)
     except Failed as failed:
         found = Found("not_reproduced", f"{failed.verdict}: {failed.insight}", (0.0, 0.0), 0.0)
     finally:
@@ -100,11 +102,19 @@ def audit(desk: Desk, goal: Goal, one: Try, runs: int = RUNS) -> Found:
         word=found.word,
         reason=found.reason,
         stored=decision["value"],
-        tolerance=protocol.eval_tolerance,
+        tolerance=tolerance,
         pairs=pairs,
         complete=len(pairs) == runs,
     )
     return found
+
+
+def _bench(desk: Desk, goal: Goal, name: Try, commit: str, usual: Usual) -> tuple[Bench, float]:
+    """What an attempt of this kind of loop is measured with, and how far equal values may lie apart."""
+    if goal.loop == session.LOOP:
+        return judging.bench_of(desk, goal, name, commit), session.noise_of(goal)
+    protocol = views.protocol_of(goal)
+    return Bench(desk, name, protocol, top_of(goal), commit, usual=usual), protocol.eval_tolerance
 
 
 def _is_audit(event: Any, attempt: str) -> bool:

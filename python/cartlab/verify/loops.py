@@ -70,6 +70,8 @@ class LoopReplay:
 
     def __init__(self, say: Say) -> None:
         self._say = say
+        # A journal's keeps for less code: attempt -> the net code lines that were recorded.
+        self.simpler: dict[str, int] = {}
         self._goals: dict[str, _Goal] = {}
         self._tries: dict[str, _Try] = {}
         self._campaigns: dict[str, CampaignGoal] = {}
@@ -159,6 +161,8 @@ class LoopReplay:
             derived = self._campaigns[body["goal"]].decide(event, sign, goal.best, derived, self._say)
         if goal.journal is not None:
             derived = _weighed(one, goal, body, derived)
+            if body["inputs"].get("simplification"):
+                self.simpler[name] = one.lines
         if derived != body["status"]:
             self._say(name, f"recorded as {body['status']}, its runs give {derived}")
         if body["status"] in KEEPS and not (

@@ -87,7 +87,7 @@ class Replay:
         self._opened: dict[str, int] = {}
         self._draws: dict[str, tuple[str, int]] = {}  # candidate tree -> the round's draw, and when
         self._line = 0
-        self._loops = LoopReplay(self._say)
+        self.loops = LoopReplay(self._say)
         self._plans = PlanReplay(self._say)
 
     def feed(self, line: int, event: Mapping[str, Any]) -> None:
@@ -106,15 +106,15 @@ class Replay:
             )
 
     def _on_goal(self, event: Mapping[str, Any]) -> None:
-        self._loops.goal(event)
+        self.loops.goal(event)
         self._plans.goal(event)
 
     def _on_proposal(self, event: Mapping[str, Any]) -> None:
-        self._loops.proposal(event)
+        self.loops.proposal(event)
         self._plans.proposal(event)
 
     def _on_measurement(self, event: Mapping[str, Any]) -> None:
-        self._loops.measurement(event)
+        self.loops.measurement(event)
 
     def _say(self, attempt: str | None, what: str) -> None:
         self.report.findings.append(Finding(self._line, attempt, what))
@@ -190,7 +190,7 @@ class Replay:
         run = self.runs.get(name)
         self.report.decisions += 1
         if "goal" in body:
-            self._loops.decision(event)
+            self.loops.decision(event)
             self._plans.decision(event)
             return
         if run is None:

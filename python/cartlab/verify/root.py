@@ -31,8 +31,28 @@ def verify_root(root: Path) -> Report:
             raw = folder / f"block-{body['index']:02d}.json"
             if raw.exists() and not _same(raw, body):
                 findings.append(Finding(0, name, f"raw/{raw.name} is not the block that the ledger has"))
+    for name, lines in replay.loops.simpler.items():
+        patch = root / "benchmarks" / "runs" / name / "patch.diff"
+        if patch.exists() and _net(patch.read_text(encoding="utf-8", errors="replace")) != lines:
+            findings.append(Finding(0, name, "its patch does not have the code lines that made it a keep"))
     findings += [Finding(0, name, what) for name, what in _rows(root, replay)]
     return replay.report
+
+
+def _net(patch: str) -> int:
+    """Code lines that a patch adds less those that it takes away: no comments, blank lines, prose or data."""
+    prose = (".md", ".rst", ".txt", ".json", ".lock", ".csv", ".svg")
+    comments = ("#", "//", "--", ";;", "/*", "*/", "* ", '"""', "'''", "<!--")
+    total = 0
+    for part in ("\n" + patch).split("\ndiff --git ")[1:]:
+        head, _, hunks = part.partition("\n@@")
+        if head.split("\n")[0].rstrip('"').endswith(prose):
+            continue
+        for line in hunks.split("\n")[1:]:
+            text = line[1:].strip()
+            if line[:1] in ("+", "-") and text not in ("", "*") and not text.startswith(comments):
+                total += 1 if line[0] == "+" else -1
+    return total
 
 
 def _same(raw: Path, body: dict[str, Any] | Any) -> bool:

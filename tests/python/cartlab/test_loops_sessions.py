@@ -11,8 +11,10 @@ import small_journal
 from small_experiment import git
 from small_journal import Session, lines
 
+from cartlab.ledger import Ledger
 from cartlab.loops import codelines, journal_file, manifest
-from cartlab.loops.journal import document, session
+from cartlab.loops.journal import document, judging, session
+from cartlab.loops.running import Value
 
 
 @pytest.fixture
@@ -466,3 +468,77 @@ def test_what_was_written_after_a_hand_in_is_rescued_and_not_lost(journal: Sessi
     assert not target.exists()
     rescued = git(journal.repo, "for-each-ref", "--format=%(refname)", "refs/ar/rescued")
     assert git(journal.repo, "show", f"{rescued}:late.py") == "kept = 1"
+
+
+@pytest.mark.parametrize("policy", ["verified", "repeat-k", "paired"])
+def test_the_other_policies_judge_a_journal_too(journal: Session, policy: str) -> None:
+    assert journal.init("--policy", policy, "--k", "3", "--noise", "1") == 0
+    journal.x("5")
+    assert journal.log("half") == 0
+    decision = journal.goal.tries[1].decision
+    assert decision is not None and decision["policy"] == policy
+    runs = {"verified": 2, "repeat-k": 3}.get(policy, len(decision["inputs"]["measurements"]))
+    assert len(decision["inputs"]["measurements"]) == runs and journal.cartlab("verify") == 0
+
+
+def test_ld10_under_paired_less_code_at_an_equal_value_is_no_keep(journal: Session) -> None:
+    assert journal.init("--noise", "1") == 0
+    goal, best = journal.goal, session.best_of(journal.goal)
+    assert best is not None
+    for policy, status in (("paired", "discard"), ("greedy", "keep")):
+        goal.body["policy"] = policy
+        verdict = judging.Verdict("discard", "equal", Value(10.0, "10", 1))
+        assert judging.weighed(goal, best, verdict, -4, "").status == status
+
+
+def test_la1_la17_what_is_typed_into_a_journal_s_ledger_is_found_by_verify(
+    journal: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert journal.init("--noise", "1") == 0
+    (journal.worktree / "bench.py").write_text("X = 10\n")
+    assert journal.log("simpler") == 0
+    goal, ledger = journal.goal, Ledger.open(journal.root)
+    kept = goal.tries[-1]
+    assert kept.decision is not None and journal.cartlab("verify") == 0
+    # A patch that is not what the keep says of it.
+    path = journal.root / "benchmarks" / "runs" / kept.id / "patch.diff"
+    text = path.read_text()
+    path.write_text(text.replace("-    a = 1\n", ""))
+    capsys.readouterr()
+    assert journal.cartlab("verify") == 22
+    assert "its patch does not have the code lines" in capsys.readouterr().out
+    path.write_text(text)
+    # A keep for less code that took none out, and a baseline that nobody measured.
+    ledger.append("proposal", "mine", {"goal": goal.id, "round": 3, "state": "proposed"})
+    for state in ("dispatched", "submitted", "screened", "measuring"):
+        body = {"goal": goal.id, "round": 3, "state": state, "tree": kept.decision["tree"], "code_lines": 5}
+        ledger.append("proposal", "mine", body)
+    run = dict(kept.measurements[0][1])
+    seq = ledger.append("measurement", "mine", run)["seq"]
+    inputs = {"best": 10.0, "measurements": [seq], "simplification": {"lines": -9, "noise": 1.0}}
+    ledger.append("decision", "mine", {**kept.decision, "measurement": seq, "inputs": inputs})
+    ledger.append("decision", "mine", {**kept.decision, "status": "baseline", "value": 3.0})
+    assert journal.cartlab("verify") == 22
+    said = capsys.readouterr().out
+    assert "recorded as keep, its runs give discard" in said
+    assert "its value is not that of an evaluation of its tree" in said
+
+
+def test_status_show_note_and_audit_know_a_journal(
+    journal: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert journal.init() == 0
+    journal.x("7")
+    assert journal.log("smaller") == 0
+    capsys.readouterr()
+    assert journal.cartlab("status") == 0
+    assert "best 7" in capsys.readouterr().out
+    assert journal.cartlab("show") == 0
+    assert "#2 keep 7: smaller" in capsys.readouterr().out
+    name = journal.goal.tries[-1].id
+    assert journal.cartlab("show", name) == 0
+    assert "+X = 7" in capsys.readouterr().out
+    assert journal.cartlab("audit", name, "--runs", "2") == 0
+    assert "reproduced" in capsys.readouterr().out
+    assert journal.cartlab("note", "mind the tail") == 0 and journal.cartlab("doctor") == 0
+    assert journal.cartlab("verify") == 0

@@ -217,12 +217,10 @@ def judge(
     failing = bench.checks()
     if failing is not None:
         return Verdict("checks_failed", failing, value, names, inputs)
-    return _weighed(
-        goal, best, Verdict(str(found.status), found.reason, value, names, inputs), lines, lowered
-    )
+    return weighed(goal, best, Verdict(str(found.status), found.reason, value, names, inputs), lines, lowered)
 
 
-def _weighed(goal: Goal, best: Best, verdict: Verdict, lines: int, lowered: str) -> Verdict:
+def weighed(goal: Goal, best: Best, verdict: Verdict, lines: int, lowered: str) -> Verdict:
     """The policy's word after the three rules."""
     terms = session.terms_of(goal)
     assert verdict.value is not None

@@ -123,6 +123,7 @@ def _untie(process: subprocess.Popen[bytes]) -> None:
 
 _SET_CHILD_SUBREAPER = 36
 _running: set[int] = set()  # the sessions of commands that run now, ours by right
+_over: set[int] = set()  # of those that ran; what of them is just dying is nobody's stray
 _adopting = 0
 _lock = threading.Lock()
 # Held while a command starts and while strays are looked for: a session that is just being made is no stray.
@@ -159,11 +160,10 @@ def end_strays() -> int:
     for _ in range(100):
         with _starting:
             found = _strays(mine)
-        for pid, gone in found:
+        for pid, dying in found:
             with contextlib.suppress(ProcessLookupError, PermissionError, ChildProcessError):
-                if not gone:
-                    os.kill(pid, signal.SIGKILL)
-                    ended += 1
+                os.kill(pid, signal.SIGKILL)
+                ended += not dying
                 os.waitpid(pid, 0)
         if not found:
             break
@@ -171,14 +171,14 @@ def end_strays() -> int:
 
 
 def _strays(mine: int) -> list[tuple[int, bool]]:
-    """(pid, has it ended) of our children in sessions that are nobody's."""
+    """(pid, was it over anyway) of our children in sessions that are nobody's."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError):
             parts = (entry / "stat").read_bytes().rpartition(b") ")[2].split()
             session = int(parts[3])
             if int(parts[1]) == mine and session != os.getsid(0) and session not in _running:
-                found.append((int(entry.name), parts[0] == b"Z"))
+                found.append((int(entry.name), parts[0] == b"Z" or session in _over))
     return found
 
 
@@ -262,5 +262,6 @@ def run_shell(
             # A command may leave a helper that is just ending (a compiler cache's client); it gets a moment.
             left = leftovers(process, mark, 0.5) if process.returncode is not None else 0
             end(process, mark)
+            _over.add(process.pid)
             _running.discard(process.pid)
     return Outcome(returncode, time.monotonic() - start, left)

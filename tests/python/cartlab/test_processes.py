@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -80,3 +81,29 @@ def test_a_command_past_its_limit_is_ended_with_its_children(tmp_path: Path) -> 
         log=tmp_path / "log",
     )
     assert (done.returncode, sleeping(seconds)) == (None, [])
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_strays_are_ended_and_the_commands_of_other_threads_are_not(tmp_path: Path) -> None:
+    """Several threads at once: each command leaves a process that dropped its session and its mark."""
+    slip = "import os, sys, time\nif os.fork(): sys.exit()\nos.setsid()\nif os.fork(): os._exit(0)\n"
+    slip += "[os.close(n) for n in range(3)]\ntime.sleep(600)"
+    line = f"env -i {sys.executable} -c '{slip}'; sleep 0.2; echo whole"
+    done = {}
+
+    def run(at: int) -> None:
+        log = tmp_path / f"{at}.log"
+        ended = processes.run_shell(
+            line, cwd=tmp_path, env=dict(os.environ), timeout_s=60, log=log, strays=True
+        )
+        done[at] = (ended.returncode, log.read_text().strip(), ended.left)
+
+    threads = [threading.Thread(target=run, args=(at,)) for at in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {one[:2] for one in done.values()} == {(0, "whole")}
+    # Whoever looks first ends what the others left behind as well.
+    assert sum(one[2] for one in done.values()) == 4
+    assert processes.end_strays() == 0

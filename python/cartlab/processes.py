@@ -160,11 +160,12 @@ def end_strays() -> int:
     for _ in range(100):
         with _starting:
             found = _strays(mine)
-        for pid, dying in found:
-            with contextlib.suppress(ProcessLookupError, PermissionError, ChildProcessError):
-                os.kill(pid, signal.SIGKILL)
-                ended += not dying
-                os.waitpid(pid, 0)
+            # Ended before another thread looks, which would end and count the same ones.
+            for pid, dying in found:
+                with contextlib.suppress(ProcessLookupError, PermissionError, ChildProcessError):
+                    os.kill(pid, signal.SIGKILL)
+                    ended += not dying
+                    os.waitpid(pid, 0)
         if not found:
             break
     return ended

@@ -17,7 +17,7 @@ class Request:
     slug: str | None
     file: str | None
     command: str | None
-    rung: int
+    rung: int | None
     each: int
     limit: float
     adopt: str | None
@@ -45,7 +45,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="the hypothesis that an edit in the checkout already carries out: the edit is measured as it is",
     )
     parser.add_argument(
-        "--rung", type=positive_int, default=1, metavar="N", help="1 to 3: how wide to search (default: 1)"
+        "--rung", type=positive_int, metavar="N", help="1 to 3: how wide to search (default: the ladder's)"
     )
     parser.add_argument(
         "--each", type=positive_int, default=4, metavar="N", help="hypotheses taken from a proposer (4)"
@@ -62,7 +62,7 @@ def translate(space: argparse.Namespace) -> Request:
             "campaign plan takes hypotheses from a file or from a command, one of the two",
             "--hypotheses FILE, or --researcher CMD",
         )
-    if space.rung > 3:
+    if (space.rung or 1) > 3:
         raise UsageError(f"--rung must be 1, 2 or 3; found {space.rung}", "`campaign ladder` shows the rung")
     return Request(
         space.slug,
@@ -132,7 +132,7 @@ def _foretell(context: Context, request: Request) -> Outcome:
     """What would be planned: the gates and the file are read, nothing is written and no command is run."""
     from pathlib import Path
 
-    from cartlab.loops.campaign import edits, gates, planning, proposers
+    from cartlab.loops.campaign import edits, gates, ladder, planning, proposers
     from cartlab.loops.campaign.folder import Folder
 
     campaign = campaign_desk.look(context, request.slug)
@@ -140,16 +140,17 @@ def _foretell(context: Context, request: Request) -> Outcome:
     place = Folder(Path(campaign.folder))
     angles = gates.may_plan(place)
     _, ideas = gates.idea_angles(place.read("IDEA_ANGLES.md") or "")
+    rung = request.rung or ladder.position(campaign).rung
     edit = edits.edit_of(context.repo, campaign) if "protocol" in campaign.goal.body else None
     if edit is not None and request.adopt is None:
         raise edits.refusal(context.repo, edit)
     out = campaign_desk.answer(context, campaign)
     out.status, out.recorded = "planned", None
     if request.file is None:
-        given = proposers.angles_for(campaign, angles, request.rung, ideas)
+        given = proposers.angles_for(campaign, angles, rung, ideas)
         out.text = [f"would ask {len(given)} proposers: " + ", ".join(given)]
         return out
-    made = planning.draft(campaign, planning.read_file(context.cwd / request.file), angles, request.rung)
+    made = planning.draft(campaign, planning.read_file(context.cwd / request.file), angles, rung)
     if not campaign.generations:
         planning.check_seed(campaign, made, angles, ideas)
     out.text = [f"would plan generation {made.gen} with {len(made.live)} hypotheses", *made.rejected]

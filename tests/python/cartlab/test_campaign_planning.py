@@ -427,3 +427,14 @@ def test_two_files_forms_are_read(tmp_path: Path) -> None:
         path = tmp_path / "x"
         path.write_text(text)
         assert planning.read_file(path) == [Raw(body) for body in bodies]
+
+
+def test_lc23_a_plan_is_as_wide_as_the_ladder_s_rung(lab: Lab) -> None:
+    plan(lab, matrix())
+    close(lab)
+    ledger, campaign = Ledger.open(lab.experiment.root), lab.campaign()
+    body = {"goal": campaign.goal.id, "op": "opened", "id": "2", "rung": 2, "title": "other families"}
+    ledger.append("lever", None, body)
+    assert plan(lab, [hypothesis("new", change="another")]) == 0
+    last = lab.campaign().generations[-1]
+    assert (last.lever, last.rung) == ("2", 2)

@@ -15,7 +15,18 @@ from typing import Any
 
 from cartlab.errors import BadInput, NotLegalNow
 from cartlab.loops import commands
-from cartlab.loops.campaign import asking, edits, gates, hypotheses, matrix, opening, proposers, records, told
+from cartlab.loops.campaign import (
+    asking,
+    edits,
+    gates,
+    hypotheses,
+    ladder,
+    matrix,
+    opening,
+    proposers,
+    records,
+    told,
+)
 from cartlab.loops.campaign.folder import Folder
 from cartlab.loops.campaign.hypotheses import Hypothesis
 from cartlab.loops.campaign.records import Campaign, Experiment
@@ -147,16 +158,18 @@ def plan(
     *,
     file: Path | None = None,
     command: str | None = None,
-    rung: int = 1,
+    rung: int | None = None,
     options: proposers.Options | None = None,
     adopt: str | None = None,
 ) -> Campaign:
     """Plan the next generation from a file or by proposers; the campaign as it is then.
 
-    adopt: the id of the hypothesis that the checkout's edit already carries out.
+    rung: how wide to search, the ladder's where none is given; adopt: the id of the hypothesis that the
+    checkout's edit already carries out.
     """
     campaign = opening.take_up_budget(desk, complete(desk))
     may_open(campaign)
+    rung = rung or ladder.position(campaign).rung
     place = Folder(Path(campaign.folder))
     angles = gates.may_plan(place)
     _, ideas = gates.idea_angles(place.read("IDEA_ANGLES.md") or "")

@@ -152,7 +152,7 @@ def run(context: Context, request: Request) -> Outcome:
                 "exp_id": one.exp_id,
                 "gen": one.gen,
                 "angle": one.hypothesis.angle,
-                "status": "not-run" if one.not_run else one.status,
+                "status": "not-run" if one.not_run and not one.decision else one.status,
                 "value": one.value,
                 "delta": one.delta,
                 "verified": one.verified,

@@ -103,7 +103,7 @@ def speed(own: Worker, other: Worker, slices: int, milliseconds: float) -> float
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cache", type=Path, required=True, metavar="DIR", help="builds; outside the tree")
-    parser.add_argument("--slices", type=int, default=60, metavar="N", help="slices a side (60)")
+    parser.add_argument("--slices", type=int, default=100, metavar="N", help="slices a side (100)")
     parser.add_argument("--milliseconds", type=float, default=20.0, metavar="M", help="of a slice (20)")
     parser.add_argument("--build-only", action="store_true", help="build into the cache, measure nothing")
     parser.add_argument("--reference", action="store_true", help="make this tree's build the reference")

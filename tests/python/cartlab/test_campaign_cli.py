@@ -96,6 +96,11 @@ def test_lc5_lc6_the_cap_ends_it_and_what_it_does_not_cover_is_not_run(
     code, found = answer(lab, capsys, "done")
     assert (code, found["reasons"]) == (0, [])
     assert "not-run: it may cost 80 s" in (lab.folder / "RESULTS.md").read_text()
+    # A larger cap, and the same command goes on with what was not run.
+    budget = lab.folder / "BUDGET.md"
+    budget.write_text(budget.read_text().replace("121 s", "10 h"))
+    code, found = answer(lab, capsys, "run", "--researcher", researcher, "--eval-limit", "40")
+    assert [one["status"] for one in found["details"]["experiments"]] == ["passed"] * 3
 
 
 def test_lc28_done_holds_results_against_the_ledger(

@@ -206,8 +206,7 @@ def _until_end(desk: Desk, plan: Plan, hands: Hands, generations: int | None, be
             continue
         covered = generation.run(desk, current.number, plan)
         campaign = verdicts.campaign_of(desk)
-        if not covered:
-            close_generation(desk, campaign, current)
+        if not covered:  # it stays open: with a larger cap it goes on
             return "budget_exhausted", "the budget covers no further experiment"
         if campaign.goal.stop_asked or campaign.blocker:
             continue

@@ -62,7 +62,8 @@ def run(desk: Desk, gen: int, plan: Plan) -> bool:
         if covered < 1:
             not_run(desk, waiting, cost, left)
             return False
-        most = 1 if campaign.goal.body["policy"] == "paired" else plan.slots
+        most = min(plan.slots, campaign.budget.parallelism)
+        most = 1 if campaign.goal.body["policy"] == "paired" else most
         with slots.taken(desk.root, min(covered, len(waiting)), most) as free:
             wave(desk, campaign, waiting[: len(free)], free, plan)
         check_loop(desk)

@@ -57,7 +57,7 @@ def more(campaign: Campaign, spent: Spent) -> list[str]:
     lines += [
         f"- experiment {one.exp_id} ({commands.plain(one.hypothesis.change, 120)}): {one.not_run}"
         for one in campaign.experiments
-        if one.not_run
+        if one.not_run and not one.decision
     ]
     return lines
 

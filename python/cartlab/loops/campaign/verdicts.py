@@ -195,7 +195,11 @@ def _of_files(desk: Desk, campaign: Campaign, launch: Launch, plan: Plan) -> tup
 
 
 def _of_launch(name: str, launch: Launch) -> bool:
-    """Is a log this start's, and not an earlier one's."""
+    """Is a log of this start's own tree, and not an earlier start's. The logs of pairs bear no start's number:
+    a later start writes them again.
+    """
+    if launch.pairs is not None:
+        return not Path(name).stem.endswith(("-base", "-a", "-b"))
     rest = Path(name).stem.removeprefix("train").removeprefix("eval")
     mine = f"-{launch.number}" if launch.number > 1 else ""
     head = rest[: len(mine)]

@@ -66,7 +66,7 @@ def main() -> int:
     clone, cache, runs = work / "clone", work / "cache", work / "runs"
     cache.mkdir(parents=True)
     subprocess.run(["git", "clone", "-q", str(REPOSITORY), str(clone)], check=True)
-    subprocess.run(["git", "-C", str(clone), "checkout", "-q", "--detach", space.ref], check=True)
+    subprocess.run(["git", "-C", str(clone), "switch", "-q", "--detach", space.ref], check=True)
     if (REPOSITORY / "target" / "release").is_dir():  # what its dependencies compiled to is there already
         shutil.copytree(REPOSITORY / "target" / "release", cache / "target" / "release", symlinks=True)
     print("building the baseline; this takes minutes the first time", flush=True)

@@ -195,8 +195,8 @@ def _of_files(desk: Desk, campaign: Campaign, launch: Launch, plan: Plan) -> tup
 
 
 def _of_launch(name: str, launch: Launch) -> bool:
-    """Is a log of this start's own tree, and not an earlier start's. The logs of pairs bear no start's number:
-    a later start writes them again.
+    """Is a log of this start's own tree, and not an earlier start's. The logs of pairs bear no number of a
+    start: a later one writes them again.
     """
     if launch.pairs is not None:
         return not Path(name).stem.endswith(("-base", "-a", "-b"))

@@ -46,7 +46,7 @@ _room("src/vec_env/kept.rs", "rollcart", "vec_snapshot game_rules vec_sequences 
 _room(
     "src/vec_env",
     "rollcart",
-    f"{_LANES} vec_lives user_reports game_rules lane_movies vec_sequences retro_parity",
+    f"{_LANES} vec_lives user_reports discovery scripts game_rules lane_movies vec_sequences retro_parity",
 )
 _room("python/rollcart/mixed_env.py", "rollcart", "vec_mixed")
 _room("python/rollcart/spaces.py", "rollcart", "vec_spaces vec_sending")

@@ -177,3 +177,19 @@ def test_a_lane_that_lost_a_life_is_kept_with_that(game: str) -> None:
         other.restore(saved)
         x = other.step([0])[4]["xpos"][0]
         assert x > START, "the game goes on"
+
+
+def test_after_a_call_that_broke_off_every_lane_begins_at_its_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the step in which one lane loses a life another one's script fails: what was lost counts no more."""
+    game = game_with(tmp_path, monkeypatch, {"scripts": ["script.lua"], "reward": {"script": "lua:r"}})
+    script = "function r()\n  if data.xpos > 60 then error('meant') end\n  return 0\nend"
+    (tmp_path / "stable" / game / "script.lua").write_text(script)
+    env = mk(2, "NextStep", game=game, episodic_life="xspeed")
+    env.reset(seed=0)
+    for _ in range(4):
+        env.step([RIGHT, RIGHT])
+    with pytest.raises(RuntimeError, match="lane 1"):
+        env.step([LEFT, RIGHT])
+    assert env.reset()[1]["xpos"].tolist() == [START, START]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -248,9 +249,12 @@ def test_a_lane_that_took_a_finished_episode_over_is_not_sent() -> None:
 
 
 def test_closing_while_lanes_are_on_their_way_ends_the_thread() -> None:
+    before = set(threading.enumerate())
     env = mk(4, batch_size=2)
     env.async_reset(seed=0)
+    assert set(threading.enumerate()) - before
     env.close()
+    assert not set(threading.enumerate()) - before
     with pytest.raises(ClosedEnvironmentError):
         env.recv()
 

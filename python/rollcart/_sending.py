@@ -46,12 +46,10 @@ class SendReceive(VectorEnv[Any, Any, Any]):
         lanes = np.arange(self.num_envs) if mask is None else np.flatnonzero(mask)
         begin = ways.Begin(seeds, starts, anew)
         if traffic.idle():
-            # Nothing can go wrong now; once lanes are on their way new states could not be named.
+            # Nothing can go wrong now, and once lanes are on their way new states could not be named. Where
+            # some are already, no state was chosen, and recv() says which lanes may be sent.
             self._begun(mask, starts)
-            traffic.send(lanes, begin)
-        else:
-            traffic.send(lanes, begin)
-            self._begun(mask, starts)
+        traffic.send(lanes, begin)
 
     def send(self, actions: Any, env_id: Any = None) -> None:
         """Plays one action in each of the lanes `env_id`, without waiting for them.

@@ -99,7 +99,6 @@ class MixedNesVectorEnv(NesVectorEnv):
         out: Any = None,
     ) -> tuple[Any, dict[str, Any]]:
         """As `NesVectorEnv.reset`; a state's name is looked for in each lane's own game."""
-        self._check_open()
         options = options or {}
         masked = "reset_mask" in options
         mask = self._mask(options["reset_mask"], "reset_mask") if masked else np.ones(self.num_envs, np.bool_)
@@ -131,7 +130,6 @@ class MixedNesVectorEnv(NesVectorEnv):
         self, actions: Any, *, out: Any = None
     ) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
         """As `NesVectorEnv.step`."""
-        self._check_open()
         numbers = spaces.numbers(actions, self.single_action_space, self._action_shape)
         numbers = numbers.reshape(self.num_envs, -1)
         spaces.check_range(numbers, self.single_action_space, range(self.num_envs))
@@ -166,13 +164,11 @@ class MixedNesVectorEnv(NesVectorEnv):
 
     def ram(self) -> NDArray[np.uint8]:
         """Every console's RAM, uint8[num_envs, 2048], a copy."""
-        self._check_open()
         memory: NDArray[np.uint8] = self._column([part.env.ram() for part in self._parts])
         return memory
 
     def snapshot(self, mask: NDArray[np.bool_] | None = None, **kind: Any) -> Any:
         """As `NesVectorEnv.snapshot`."""
-        self._check_open()
         chosen = np.array(self._all_or(mask))
         return self._spread(
             [
@@ -185,7 +181,6 @@ class MixedNesVectorEnv(NesVectorEnv):
 
     def restore(self, snapshots: Sequence[Any], mask: NDArray[np.bool_] | None = None) -> Any:
         """As `NesVectorEnv.restore`: a snapshot fits lanes of its own ROM."""
-        self._check_open()
         chosen = self._all_or(mask)
         if len(snapshots) != self.num_envs:
             raise ValueError(f"snapshots: expected {self.num_envs}, one a lane, found {len(snapshots)}")
@@ -209,7 +204,6 @@ class MixedNesVectorEnv(NesVectorEnv):
 
     def fork(self, src_lane: int, mask: NDArray[np.bool_]) -> Any:
         """As `NesVectorEnv.fork`, into lanes of the same ROM."""
-        self._check_open()
         source, chosen = self._lane(src_lane, "src_lane"), np.array(self._all_or(mask))
         home = next(part for part in self._parts if source in part.lanes)
         strangers = np.setdiff1d(np.flatnonzero(chosen), home.lanes)
@@ -228,7 +222,6 @@ class MixedNesVectorEnv(NesVectorEnv):
 
     def profile(self, lane_clocks: bool | None = None) -> dict[str, float]:
         """As `NesVectorEnv.profile`, summed over the games."""
-        self._check_open()
         profiles = [part.env.profile(lane_clocks) for part in self._parts]
         return {key: sum(profile.get(key, 0) for profile in profiles) for key in profiles[0]}
 
@@ -239,10 +232,6 @@ class MixedNesVectorEnv(NesVectorEnv):
 
     def _open(self) -> NoReturn:
         raise ConfigError("this is not there for several games; make a NesVectorEnv of one game for it")
-
-    def _check_open(self) -> None:
-        for part in self._parts:
-            part.env._open()
 
     def _check_steppable(self) -> None:
         """Raises ResetNeeded before any game's lanes move, whatever call left a lane as it is."""

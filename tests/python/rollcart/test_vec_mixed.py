@@ -199,9 +199,22 @@ def test_memory_pictures_and_counts_come_from_every_game(games: Path) -> None:
     equal(pictures[2], env.render_lane(2))
     out = np.empty(env.observation_space.shape, np.uint8)  # type: ignore[arg-type]
     assert env.step([6] * 4, out=out)[0] is not None and out.any()
+    saved = env.snapshot()
     env.close()
-    with pytest.raises(ClosedEnvironmentError):
-        env.step([0] * 4)
+    calls: list[Any] = [
+        env.reset,
+        lambda: env.step([0] * 4),
+        env.ram,
+        env.snapshot,
+        lambda: env.restore(saved),
+        lambda: env.restore([None] * 4),
+        lambda: env.fork(0, np.array([True, False, False, True])),
+        lambda: env.render_lane(0),
+        env.profile,
+    ]
+    for call in calls:
+        with pytest.raises(ClosedEnvironmentError):
+            call()
 
 
 def test_roms_may_be_given_one_a_lane(games: Path) -> None:

@@ -351,13 +351,24 @@ def test_ld26_ideas_are_added_once_listed_and_pruned(
 
 
 def test_ld27_the_skeletons_check_the_syntax_first_and_repeat_what_is_quick(journal: Session) -> None:
-    (journal.repo / "bench.py").write_text("import sys\nX = 10\nprint('METRIC rss=3')\nprint('cost:', X)\n")
-    git(journal.repo, "commit", "-q", "-am", "a real program")
+    (journal.repo / "run.sh").write_text("echo METRIC rss=3\nsed -n 's/^X = /cost: /p' bench.py\n")
+    git(journal.repo, "add", "-A")
+    git(journal.repo, "commit", "-q", "-m", "a command")
     words = ["journal", "init", "--name", "real", "--metric-name", "cost", "--approve", "agreed"]
-    words += ["--command", "python3 bench.py", "--checks-command", "! grep -q broken bench.py"]
+    words += [
+        "--command",
+        "sh run.sh",
+        "--scope",
+        "bench.py",
+        "--scope",
+        "run.sh",
+        "--checks-command",
+        "! grep -q broken bench.py",
+    ]
     assert journal.cartlab(*words) == 0
     script = (journal.files / "autoresearch.sh").read_text()
     assert script.startswith("#!/bin/bash\nset -euo pipefail\n") and "ast.parse" in script
+    assert "bash -n run.sh" in script
     base = journal.goal.tries[0].decision
     assert base is not None and (base["value"], base["metrics"]) == (10.0, {"rss": 3.0})
     (journal.worktree / "bench.py").write_text("def (\n")
@@ -542,3 +553,77 @@ def test_status_show_note_and_audit_know_a_journal(
     assert "reproduced" in capsys.readouterr().out
     assert journal.cartlab("note", "mind the tail") == 0 and journal.cartlab("doctor") == 0
     assert journal.cartlab("verify") == 0
+
+
+def test_ld17_an_interruption_is_the_reason_and_the_next_run_goes_on(
+    journal: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cartlab.loops import dispatch
+
+    assert journal.init("--max-experiments", "2") == 0
+    line = journal.researcher("x(7); say(description='smaller', hypothesis='less')")
+    with monkeypatch.context() as patched:
+
+        def pressed(*_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+        patched.setattr(dispatch, "research", pressed)
+        assert journal.cartlab("journal", "run", "--researcher", line) == 130
+    assert (journal.goal.state, journal.goal.reason) == ("stopped_by_user", "interrupted")
+    assert journal.cartlab("journal", "run", "--researcher", line) == 0
+    assert journal.decisions() == ["baseline", "interrupted", "keep"] and journal.cartlab("verify") == 0
+
+
+def test_ld24_the_document_and_the_ideas_of_an_earlier_session_are_gone_on_with(journal: Session) -> None:
+    about = "# Autoresearch: cost\n\n## Objective\nA number of mine.\n\n## What's Been Tried\nTwo things.\n"
+    (journal.repo / "autoresearch.md").write_text(about)
+    (journal.repo / "autoresearch.ideas.md").write_text("- wait for it\n")
+    git(journal.repo, "add", "-A")
+    git(journal.repo, "commit", "-q", "-m", "an earlier session's files")
+    assert journal.init() == 0
+    text = (journal.files / "autoresearch.md").read_text()
+    assert text.startswith(about) and "Best: cost = 10" in text
+    assert (journal.files / "autoresearch.ideas.md").read_text() == "- wait for it\n"
+
+
+def test_la20_a_description_is_data_in_every_view(journal: Session) -> None:
+    assert journal.init() == 0
+    for value in ("12", "13"):
+        journal.x(value)
+        assert journal.log(f"a {document.END}\n## Notes\n\x1b[31m{document.BEGIN}") == 10
+    text = (journal.files / "autoresearch.md").read_text()
+    assert text.count(document.BEGIN) == text.count(document.END) == 1 and "\x1b" not in text
+    assert "\n## Notes" not in text and len(journal.results()) == 3
+
+
+def test_ld27_a_command_s_wall_time_can_be_the_metric(journal: Session) -> None:
+    words = ("journal", "init", "--name", "time", "--metric-name", "seconds", "--measure", "time")
+    more = ("--command", "grep -c X bench.py; echo METRIC lines=2", "--no-branch")
+    assert journal.cartlab(*words, *more, "--dry-run") == 0 and not (journal.root / "events.jsonl").exists()
+    assert journal.cartlab(*words, *more) == 0
+    base = journal.goal.tries[0].decision
+    assert base is not None and base["value"] >= 0 and base["metrics"] == {"lines": 2.0}
+    assert git(journal.worktree, "branch", "--show-current") == ""
+    (journal.worktree / "bench.py").write_text("nothing\n")
+    assert journal.log("the command fails") == 15
+
+
+def test_la3_what_git_is_told_not_to_see_is_handed_in_all_the_same(journal: Session) -> None:
+    assert journal.init("--off-limits", "other.py") == 0
+    before, place = manifest.scan(journal.repo), journal.worktree
+    git(place, "update-index", "--skip-worktree", "other.py")
+    (place / "other.py").write_text("Y = 9\n")
+    assert journal.log("hidden") == 18 and (place / "other.py").read_text() == "Y = 1\n"
+    (place / "autoresearch.sh").write_text("echo METRIC cost=1\n")
+    assert journal.log("another script") == 19
+    (place / "link").symlink_to("/etc/hostname")
+    assert journal.log("a way out") == 18 and not (place / "link").is_symlink()
+    (place / "nested" / ".git").mkdir(parents=True)
+    (place / "nested" / ".git" / "config").write_text("x")
+    assert journal.log("a repository inside") == 18 and not (place / "nested").exists()
+    git(place, "commit", "-q", "--allow-empty", "-m", "mine")
+    assert journal.log("a commit of mine") == 23
+    git(place, "reset", "-q", "--soft", "HEAD~1")
+    git(place, "checkout", "-q", "--detach")
+    assert journal.log("another branch") == 23
+    assert manifest.scan(journal.repo) == before and journal.cartlab("verify") == 0

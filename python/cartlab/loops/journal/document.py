@@ -148,12 +148,12 @@ def tried(goal: Goal) -> list[str]:
     for one in done:
         decision = one.decision or {}
         word = VIEWS[str(one.status)].journal
-        what = plain(str(one.steps.get("submitted", {}).get("strategy") or ""), _TEXT_CAP)
+        what = _data(one.steps.get("submitted", {}).get("strategy"))
         value = str(decision.get("text") or "no value")
         key = word if word in ("keep", "discard") else "failed"
         hint = str((one.steps.get("submitted", {}).get("asi") or {}).get("next_action_hint") or "")
-        more = f" Next: {plain(hint, _TEXT_CAP)}" if hint else ""
-        why = plain(str(decision["insight"]), _TEXT_CAP)
+        more = f" Next: {_data(hint)}" if hint else ""
+        why = _data(decision["insight"])
         groups[key].append(f"- #{one.round} {what}: {value} ({one.status}; {why}){more}")
         if key != "keep":
             again[what.casefold()] = again.get(what.casefold(), 0) + 1
@@ -168,3 +168,8 @@ def tried(goal: Goal) -> list[str]:
     ):
         lines += ["", f"### {title}", *items] if items else []
     return lines
+
+
+def _data(text: object) -> str:
+    """A researcher's words as data: one line, capped, and no mark of a comment, which could end our block."""
+    return plain(str(text or ""), _TEXT_CAP).replace("<!--", "<! --").replace("-->", "-- >")

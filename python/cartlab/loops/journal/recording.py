@@ -94,12 +94,23 @@ def render(desk: Desk, goal: Goal) -> None:
     for path in (place / session.LINES, *(Path(name) for name in goal.body.get("copies") or ())):
         _write(path, lines)
     about = place / session.DOCUMENT
-    text = about.read_text(encoding="utf-8", errors="replace") if about.is_file() else document.fresh(terms)
+    if about.is_file():
+        text = about.read_text(encoding="utf-8", errors="replace")
+    else:
+        text = _committed(desk, goal, session.DOCUMENT) or document.fresh(terms)
+    if not (place / session.IDEAS).exists() and (waiting := _committed(desk, goal, session.IDEAS)):
+        _write(place / session.IDEAS, waiting)
     _write(about, document.with_tried(text, document.tried(goal)))
     for name, body in ((session.SCRIPT, terms.script), (session.CHECKS, terms.checks)):
         if body and not (place / name).exists():
             _write(place / name, body)
             (place / name).chmod(0o755)
+
+
+def _committed(desk: Desk, goal: Goal, name: str) -> str:
+    """A session file that the repository has of an earlier session; "" where it has none."""
+    done = git.ask(desk.repo, "cat-file", "blob", f"{goal.accepted}:{name}")
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
 
 
 def _write(path: Path, text: str) -> None:

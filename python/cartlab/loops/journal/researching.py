@@ -31,9 +31,13 @@ def run(desk: Desk, researcher: str, experiments: int | None = None) -> Goal:
             _tell(desk, recording.measure_baseline(desk))
         desk.tell("state", state="running", reason="")
         done = 0
-        while desk.goal().state == "running" and (experiments is None or done < experiments):
-            _tell(desk, one_experiment(desk, researcher))
-            done += 1
+        try:
+            while desk.goal().state == "running" and (experiments is None or done < experiments):
+                _tell(desk, one_experiment(desk, researcher))
+                done += 1
+        except KeyboardInterrupt:
+            desk.tell("state", state="stopped_by_user", reason="interrupted")
+            raise
         return desk.goal()
 
 

@@ -24,6 +24,8 @@ def benchmark(metric: str, command: str, measure: str, checked: Sequence[str]) -
     measure: "output" reads `METRIC name=`, `name=` or `name:` from what the command prints; "time" takes its
     wall time in seconds. checked: Python and shell files whose syntax is looked at first.
     """
+    # In a shell of its own: strict mode does not reach into a command whose failure is looked at.
+    strict = f"bash -euo pipefail -c {shlex.quote(command)}"
     name = re.escape(metric).replace("/", r"\/")
     parts = [_HEAD, _precheck(checked)]
     if measure == "time":
@@ -31,7 +33,7 @@ def benchmark(metric: str, command: str, measure: str, checked: Sequence[str]) -
             "# One run: its wall time in seconds.\n"
             "once() {\n"
             "  local TIMEFORMAT=%R took\n"
-            f"  took=$( {{ time {{ {command}; }} >out.log 2>&1; }} 2>&1 ) ||\n"
+            f"  took=$( {{ time {strict} >out.log 2>&1; }} 2>&1 ) ||\n"
             "    { tail -20 out.log >&2; exit 1; }\n"
             '  value=$(printf "%s\\n" "$took" | tail -1)\n'
             "  output=$(cat out.log); rm -f out.log\n"
@@ -41,7 +43,7 @@ def benchmark(metric: str, command: str, measure: str, checked: Sequence[str]) -
         parts.append(
             f"# One run: the last number that the command prints for {metric}.\n"
             "once() {\n"
-            f"  output=$( {{ {command}; }} 2>&1 ) ||\n"
+            f"  output=$( {strict} 2>&1 ) ||\n"
             "    { printf '%s\\n' \"$output\" | tail -20 >&2; exit 1; }\n"
             "  value=$(printf '%s\\n' \"$output\" |\n"
             f"    sed -nE 's/^(METRIC )?[[:space:]]*{name}[[:space:]]*[=:][[:space:]]*"

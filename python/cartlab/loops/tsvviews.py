@@ -15,7 +15,7 @@ _GUARD_FAILS = ("checks_failed", "behaviour_changed", "parity_violation")
 
 def terms_of(goal: Goal) -> Mapping[str, Any]:
     """Metric, direction and baseline of a goal of any loop."""
-    found: Mapping[str, Any] = goal.body.get("protocol") or goal.body.get("journal") or {}
+    found: Mapping[str, Any] = goal.body.get("journal") or goal.body.get("protocol") or {}
     return found
 
 
@@ -55,6 +55,6 @@ def leo(goal: Goal) -> LeoTable:
         word = VIEWS[str(one.status)].leo
         commit = _commit(one) if one.kept else "-"
         rows.append(Leo(str(number), commit or "-", _value(one) or "-", delta, guard, word, _tried(one)))
-        if one.kept and value is not None:
+        if value is not None and (one.kept or one.status == "baseline"):
             best = float(value)
     return LeoTable(str(terms.get("direction") or "higher"), tuple(rows))

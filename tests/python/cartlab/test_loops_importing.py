@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import small_experiment
+import small_journal
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -174,6 +175,27 @@ if round == 3: config(rate=0.2); say("slower")
     assert one.cartlab("export", "l.tsv", "--as", "leo") == 25
     assert one.cartlab("export", "m.tsv", "--as", "leo", "--goal", "nothing") == 25
     assert one.cartlab("export", "m.tsv", "--goal", "slope") == 2
+
+
+def test_a_journal_is_written_as_both_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = small_journal.make(tmp_path)
+    monkeypatch.chdir(one.repo)
+    assert one.init() == 0
+    one.x("8")
+    assert one.log("less work") == 0
+    assert one.cartlab("export", "k.tsv", "--as", "karpathy") == 0
+    assert one.cartlab("export", "l.tsv", "--as", "leo") == 0
+    rows = tsv.parse_karpathy((one.repo / "k.tsv").read_text()).rows
+    assert [(row.status, row.metric, row.description) for row in rows] == [
+        ("keep", "10", "baseline"),
+        ("keep", "8", "less work"),
+    ]
+    leo = tsv.parse_leo((one.repo / "l.tsv").read_text())
+    assert [(row.status, row.metric, row.delta) for row in leo.rows] == [
+        ("baseline", "10", "-"),
+        ("keep", "8", "-2"),
+    ]
+    assert leo.direction == "lower"
 
 
 def test_every_verdict_has_a_word_that_both_tables_read_again() -> None:

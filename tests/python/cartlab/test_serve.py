@@ -13,8 +13,10 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import campaign_events
 import pytest
 import small_experiment
+import small_journal
 from browser import find
 from small_experiment import Experiment, git
 from test_report import Reader
@@ -22,7 +24,7 @@ from test_report import Reader
 from cartlab.errors import UsageError
 from cartlab.ledger import Ledger
 from cartlab.loops import goals, manifest
-from cartlab.loops.live import facts
+from cartlab.loops.live import facts, page
 from cartlab.loops.live.server import Pages, Server, loopback
 
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
@@ -186,6 +188,28 @@ def test_a_damaged_ledger_and_an_empty_root_are_said(tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").write_text("not an event\n{}\n")
     status, _, body = pages.answer("/")
     assert status == 500 and "Not readable" in body and "line 1" in body
+
+
+def test_journals_and_campaigns_have_their_trends_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = small_journal.make(tmp_path)
+    monkeypatch.chdir(journal.repo)
+    assert journal.init() == 0
+    journal.x("8")
+    assert journal.log("less work") == 0
+    found = facts.standings(journal.events)[0]
+    assert (found.loop, found.metric, found.direction) == ("journal", "cost", "lower")
+    assert (found.baseline, found.best) == (10.0, 8.0)
+    assert [one.kept for one in found.entries] == [False, True] and found.entries[1].tried == "less work"
+    told = campaign_events.Events().opened().generation(1, "opened")
+    told.proposed("1").ran("1", 1, "keep", 0.5, champion=True).proposed("2").ran("2", 1, "crashed", None)
+    found = facts.standings(told)[0]
+    assert (found.loop, found.metric, found.best) == ("campaign", "error", 0.5)
+    assert found.entries[0].tried == campaign_events.hypothesis()["change"]
+    for goal in (*facts.standings(journal.events), found):
+        body = page.goal_page(goal)
+        assert "<circle" in body and goal.id in body and "nan" not in body
 
 
 def test_a_link_in_an_attempt_s_folder_is_not_followed(experiment: Experiment) -> None:

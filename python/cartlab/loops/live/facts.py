@@ -7,6 +7,7 @@ only where they are plain files in that folder.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,12 +62,15 @@ def standings(events: Sequence[Event]) -> list[Standing]:
 
 
 def _standing(goal: Goal) -> Standing:
-    terms: Mapping[str, Any] = goal.body.get("protocol") or goal.body.get("journal") or {}
+    journal = goal.body.get("journal")
+    terms: Mapping[str, Any] = journal or goal.body.get("protocol") or {}
     entries = tuple(entry(one) for one in goal.tries)
     direction = str(terms.get("direction") or "higher")
     segment = [one for one, tried in zip(entries, goal.tries, strict=True) if tried.segment == goal.segment]
     kept = [one.value for one in segment if one.kept and one.value is not None]
-    baseline = _number(terms.get("baseline"))
+    # A journal's baseline is its first experiment.
+    first = next((one.value for one in segment if one.value is not None), None)
+    baseline = first if journal else _number(terms.get("baseline"))
     known = [value for value in (*kept, baseline) if value is not None]
     best = (max(known) if direction == "higher" else min(known)) if known else None
     return Standing(
@@ -111,9 +115,10 @@ def entry(one: Try) -> Entry:
 
 def _number(value: Any) -> float | None:
     try:
-        return None if value is None else float(value)
+        found = None if value is None else float(value)
     except (TypeError, ValueError):
         return None
+    return found if found is not None and math.isfinite(found) else None
 
 
 @dataclass(frozen=True)

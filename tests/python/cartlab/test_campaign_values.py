@@ -315,7 +315,7 @@ def test_a_campaign_tells_where_each_experiment_is() -> None:
     events.tell("goal", op="not_run", gen=1, exp_id="2", worst_case_s=660.0, remaining_s=12.0)
     found = records.read(events, GOAL)
     assert [one.status for one in found.experiments] == ["pruned", "queued", "running", "dropped", "proposed"]
-    assert found.experiments[1].not_run == "not-run: it may cost 660 s, 12 s are left"
+    assert found.experiments[1].not_run == "not-run: it may cost 660 s, 12.0 s are left"
     assert [one.exp_id for one in found.running()] == ["3"]
     assert [one.exp_id for one in found.queued()] == ["2"]
     assert found.next_id() == "6"

@@ -143,7 +143,7 @@ def test_lc19_the_table_has_the_baseline_first_and_the_five_words() -> None:
         ("4", "failed", "n/a", ""),
         ("5", "queued", "", ""),
     ]
-    assert rows[5].note == "not-run: it may cost 660 s, 12 s are left"
+    assert rows[5].note == "not-run: it may cost 660 s, 12.0 s are left"
     assert rows[1].seconds == "36.0"
     text = tables.render(rows)
     assert "worse \\| much<br>worse" in text and tables.parse(text) == rows

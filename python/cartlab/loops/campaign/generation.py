@@ -75,7 +75,7 @@ def not_run(desk: Desk, left_over: Sequence[Experiment], cost: float, left: floa
         if not one.not_run:
             desk.tell("not_run", gen=one.gen, exp_id=one.exp_id, worst_case_s=cost, remaining_s=left)
             desk.voice.say(
-                f"experiment {one.exp_id}: not-run, it may cost {cost:.0f} s and {left:.0f} s are left"
+                f"experiment {one.exp_id}: not-run, it may cost {cost:.0f} s and {left:.1f} s are left"
             )
 
 

@@ -329,7 +329,7 @@ def _on_goal(out: Campaign, body: Mapping[str, Any]) -> None:
         for one in out.experiments:
             if one.exp_id == str(body["exp_id"]):
                 one.not_run = (
-                    f"not-run: it may cost {body['worst_case_s']:.0f} s, {body['remaining_s']:.0f} s are left"
+                    f"not-run: it may cost {body['worst_case_s']:.0f} s, {body['remaining_s']:.1f} s are left"
                 )
     elif op == "blocker":
         out.blocker = str(body["reason"])

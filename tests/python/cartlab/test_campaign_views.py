@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from cartlab.errors import BadInput
 from cartlab.ledger import Ledger
 from cartlab.loops import manifest
-from cartlab.loops.campaign import board, documents, folder, records, tables
+from cartlab.loops.campaign import board, documents, folder, reading, records, tables
 from cartlab.loops.campaign.board import Entry
 from cartlab.loops.campaign.records import Campaign
 from cartlab.loops.campaign.tables import Row
@@ -314,3 +314,35 @@ def test_lc8_the_original_angles_are_read() -> None:
     angles, ideas = gates.idea_angles((FIXTURES / "IDEA_ANGLES.md").read_text(encoding="utf-8"))
     assert angles["L"] == "Tokenisation"
     assert {letter: len(found) for letter, found in ideas.items()} == {"A": 2, "G": 1, "L": 1}
+
+
+# --- read back ------------------------------------------------------------------------------------
+
+
+@given(st.lists(CELL, min_size=1, max_size=3))
+def test_lc20_leaderboard_findings_and_results_survive_their_files(changes: list[str]) -> None:
+    events = Events().opened().generation(0, "opened")
+    for at, change in enumerate(changes, 1):
+        events.proposed(str(at), 0, change=change)
+        events.ran(str(at), 0, "keep", 2.0 - at / 10, champion=True, delta=-0.1, verified="yes", note=change)
+    found = records.read(events, GOAL)
+    leaders = board.leaders(found)
+    assert [one.exp_id for one in leaders] == [str(at) for at in range(len(changes), 0, -1)]
+    assert reading.leaderboard(folder.with_block(None, board.leaderboard(found), "# Leaderboard")) == leaders
+    said = reading.findings(folder.with_sections(None, board.findings(found), "# Findings"))
+    assert tuple(said) == board.SECTIONS and len(said["What works"]) == len(changes)
+    text = board.results(found)
+    assert reading.results(text) == reading.Results(str(len(changes)), False, tables.rows_of(found))
+
+
+def test_lc20_an_empty_leaderboard_and_an_unbeaten_baseline_are_read() -> None:
+    events = Events().opened().generation(0, "opened").proposed("1", 0).ran("1", 0, "discard", 3.0, delta=1.0)
+    found = records.read(events, GOAL)
+    assert reading.leaderboard(board.leaderboard(found)) == ()
+    assert reading.results(board.results(found)) == reading.Results(None, True, tables.rows_of(found))
+
+
+def test_lc20_the_original_findings_are_read() -> None:
+    said = reading.findings((FIXTURES / "FINDINGS.md").read_text(encoding="utf-8"))
+    assert tuple(said) == board.SECTIONS
+    assert said["Next levers"] == ("distillation (https://example.org/distil)",)

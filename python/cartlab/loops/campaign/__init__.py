@@ -1,7 +1,7 @@
 """A campaign: generations of bounded experiments over hypotheses that were criticised before they cost a run.
 
 Contract: docs/campaign.md. Values and pure parts: hypotheses, matrix, budget, records, tables, board,
-proposers, ladder, mechanism. The folder and what has to stand in it: folder, gates, opening, documents.
+reading, proposers, ladder, mechanism. The folder and what stands in it: folder, gates, opening, documents.
 Planning: planning, asking, critique, edits. Running: driver, hands, generation, experiment, slots, compute,
 verification, verdicts, results; told is the notifier.
 

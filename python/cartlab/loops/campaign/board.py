@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from cartlab.errors import BadInput
 from cartlab.loops.campaign import tables
@@ -43,6 +43,18 @@ class Entry:
     verified: bool
     note: str = ""
     other: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Leader(NamedTuple):
+    """One row of leaderboard.md, as its cells; value's column has the metric's name."""
+
+    rank: str
+    exp_id: str
+    angle: str
+    change: str
+    value: str
+    delta: str
+    gen: str
 
 
 def render(entries: Sequence[Entry]) -> str:
@@ -129,10 +141,10 @@ def merged(old: str | None, ours: Sequence[Entry]) -> str:
 # --- the Markdown files ---------------------------------------------------------------------------
 
 
-def leaderboard(campaign: Campaign) -> str:
-    """leaderboard.md: verified winners alone, best first."""
-    rows = [
-        (
+def leaders(campaign: Campaign) -> tuple[Leader, ...]:
+    """Verified winners alone, best first."""
+    return tuple(
+        Leader(
             str(rank),
             one.exp_id,
             one.hypothesis.angle,
@@ -142,14 +154,17 @@ def leaderboard(campaign: Campaign) -> str:
             str(one.gen),
         )
         for rank, one in enumerate(campaign.leaderboard(), 1)
-    ]
-    head = ("rank", "exp_id", "angle", "change", campaign.metric, "delta", "gen")
+    )
+
+
+def leaderboard(campaign: Campaign) -> str:
+    """leaderboard.md."""
+    rows = leaders(campaign)
     if not rows:
         return f"No verified winner yet{_baseline(campaign)}.\n"
-    return (
-        "\n".join([f"{campaign.direction} is better{_baseline(campaign)}.", "", *tables.lines(head, rows)])
-        + "\n"
-    )
+    head = f"{campaign.direction} is better{_baseline(campaign)}."
+    columns = [campaign.metric if name == "value" else name for name in Leader._fields]
+    return "\n".join([head, "", *tables.lines(columns, rows)]) + "\n"
 
 
 def _baseline(campaign: Campaign) -> str:

@@ -73,9 +73,25 @@ def render(rows: Iterable[Row]) -> str:
 
 def parse(text: str) -> tuple[Row, ...]:
     """The rows of the first table that has exp_id and status; BadInput names the line that cannot be read."""
-    keys: list[str] = []
     rows: list[Row] = []
     known = {item.name for item in fields(Row)}
+    for number, cells in cells_of(text, ("exp_id", "status"), "EXPERIMENTS.md"):
+        found = {key: cell for key, cell in cells.items() if key in known}
+        if found["status"] not in STATUSES or found.get("verified", "") not in VERIFIED:
+            raise BadInput(
+                f"EXPERIMENTS.md line {number}: status must be one of {', '.join(STATUSES)} and verified "
+                f"yes, no or n/a; found {found['status']!r} and {found.get('verified', '')!r}"
+            )
+        rows.append(Row(**found))
+    return tuple(rows)
+
+
+def cells_of(text: str, needed: Sequence[str], name: str) -> list[tuple[int, dict[str, str]]]:
+    """The first table that has the needed columns, each row with its line's number; a column's key is the
+    first word of its head. BadInput where there is no such table, or a row has other cells than its head.
+    """
+    keys: list[str] = []
+    rows: list[tuple[int, dict[str, str]]] = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.lstrip().startswith("|"):
             if keys:
@@ -84,26 +100,17 @@ def parse(text: str) -> tuple[Row, ...]:
         cells = split(line)
         if not keys:
             names = [re.split(r"[\s(]", cell.strip().lower())[0] for cell in cells]
-            if {"exp_id", "status"} <= set(names):
-                keys = names
-            continue
-        if set("".join(cells)) <= set("-: "):
-            continue
-        if len(cells) != len(keys):
-            raise BadInput(
-                f"EXPERIMENTS.md line {number}: expected {len(keys)} cells, found {len(cells)}",
-                "escape a bar inside a cell as \\|",
-            )
-        found = {key: cell for key, cell in zip(keys, cells, strict=True) if key in known}
-        if found["status"] not in STATUSES or found.get("verified", "") not in VERIFIED:
-            raise BadInput(
-                f"EXPERIMENTS.md line {number}: status must be one of {', '.join(STATUSES)} and verified "
-                f"yes, no or n/a; found {found['status']!r} and {found.get('verified', '')!r}"
-            )
-        rows.append(Row(**found))
+            keys = names if set(needed) <= set(names) else []
+        elif not set("".join(cells)) <= set("-: "):
+            if len(cells) != len(keys):
+                raise BadInput(
+                    f"{name} line {number}: expected {len(keys)} cells, found {len(cells)}",
+                    "escape a bar inside a cell as \\|",
+                )
+            rows.append((number, dict(zip(keys, cells, strict=True))))
     if not keys:
-        raise BadInput("EXPERIMENTS.md must have a table with the columns exp_id and status; it has none")
-    return tuple(rows)
+        raise BadInput(f"{name} must have a table with the columns {' and '.join(needed)}; it has none")
+    return rows
 
 
 def split(line: str) -> list[str]:

@@ -3,35 +3,31 @@
 Every block is in the ledger, and in a file of its own, before the next begins. A failure ends the attempt
 with the status of what failed; Ctrl-C ends it as interrupted; an error of ours does too, and goes on as an
 error. The ledger's own lock on a running attempt is dropped by the kernel when the process dies, so that
-the next run can close it.
+the next run can close it. What it leaves besides its blocks is put together in remains.py.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-import signal
-import statistics
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from cartlab.artefacts import AGGREGATE_SCHEMA, RunFolder
+from cartlab.artefacts import RunFolder
 from cartlab.decide import decide
 from cartlab.errors import BehaviourChanged, CartlabError, NotLegalNow
 from cartlab.ledger import Ledger
 from cartlab.model import POLICY, STATUSES, TIERS, Block, Build, Evidence, Plan, Validity, Verdict
 from cartlab.outcome import Outcome
-from cartlab.pipeline import answer, beside, halves, rounds
+from cartlab.pipeline import answer, beside, halves, remains, rounds
 from cartlab.pipeline.checking import full_checks
 from cartlab.pipeline.lab import Lab
 from cartlab.pipeline.request import Request
+from cartlab.pipeline.signals import uninterrupted
 from cartlab.pipeline.voice import Voice
 from cartlab.stats.evidence import counts, evidence
-from cartlab.stats.relink import relink_floor
-from cartlab.stats.witnesses import Witnesses, witnesses
 
 # A dropped block is replaced, but not for ever: a run may measure this share of its budget beyond it.
 SPARE_SHARE = 0.3
@@ -199,7 +195,7 @@ class Attempt:
         while not (verdict.final and self._enough(verdict)):
             self._block()
             verdict = self._decide(self._validity(), self._budget_ended())
-            self.voice.progress(progress_line(self.plan, self.blocks, verdict))
+            self.voice.progress(remains.progress_line(self.plan, self.blocks, verdict))
         return verdict
 
     def _nobody_came_before(self) -> None:
@@ -303,38 +299,12 @@ class Attempt:
             "other": max(0.0, self.lab.clock() - self.began - self.queued - sum(self.seconds.values())),
         }
         seconds = {part: round(value, 3) for part, value in seconds.items()}
-        aggregate = self._aggregate(verdict, seconds)
-        self.folder.write("aggregate.json", aggregate)
-        self.ledger.append("decision", self.id, self._decision(verdict))
-        finished = {
-            "status": verdict.status,
-            "seconds": seconds,
-            "base_build_id": self._build_id(0),
-            "cand_build_id": self._build_id(1),
-            "artifact": self.folder.relative("aggregate.json"),
-            "description": self._description(verdict),
-            "limit_stop_reason": self.limit_stop_reason,
-            "relink_floor": relink_floor(self.blocks) if self.plan.tier == "calibrate" else None,
-            "toolchain": self.lab.toolchain(self.repo),
-            "reason": verdict.reasons[0] if verdict.reasons else "",
-            "problem": self.problem_details,
-            "witnesses": self._witnesses(verdict).to_json(),
-            "patch_id": self.lab.patch_id(self.repo, self.plan.base, self.plan.cand),
-            **rounds.cells(self.ledger, self.plan, verdict.evidence.hl if verdict.evidence else None),
-            **self._finished_besides(),
-        }
+        self.folder.write("aggregate.json", remains.aggregate(self, verdict, seconds))
+        self.ledger.append("decision", self.id, remains.decision(self, verdict))
+        finished = remains.finished(self, verdict, seconds)
         self.ledger.append("attempt_finished", self.id, finished)
         proposed = rounds.after(self.ledger, self.plan, self.voice)
-        self.folder.close(
-            {
-                "attempt_id": self.id,
-                "harness_hash": self.plan.harness_hash,
-                "policy_hash": self.plan.policy_hash,
-                "workload_hash": self.plan.workload.hash,
-                "native_sha256": [build.artifact_sha256 if build else None for build in self.builds],
-                "ledger_tip": list(self.ledger.tip),
-            }
-        )
+        self.folder.close(remains.manifest(self))
         self.ledger.project()
         out = answer.outcome_of(
             self.plan,
@@ -347,13 +317,13 @@ class Attempt:
                 self.folder.relative("aggregate.json"),
                 *(["results.tsv"] if self.plan.recorded else []),
             ],
-            notes=self._notes(verdict),
+            notes=remains.notes(self, verdict),
             details={
                 "remembered": False,
                 "artifact": self.folder.relative("aggregate.json"),
                 "equality": self.equality.to_json() if self.equality is not None else None,
                 "checks": self.checks,
-                "halves": self._halves(),
+                "halves": remains.halves_of(self),
                 "limit_stop_reason": self.limit_stop_reason,
                 "problem": self.problem_details or None,
                 "queued_s": round(self.queued, 3),
@@ -363,114 +333,10 @@ class Attempt:
             out.report.next = proposed
         return out
 
-    def _finished_besides(self) -> dict[str, Any]:
-        """What another policy has to say in attempt_finished."""
+    def decided_besides(self) -> dict[str, Any]:
+        """What another policy has to say in its decision and in aggregate.json."""
         return {}
 
-    def _decision(self, verdict: Verdict) -> dict[str, Any]:
-        return {
-            **verdict.to_json(),
-            "tier": self.plan.tier,
-            "pair": self.plan.pair.to_json(),
-            "validity": self.decided_from[0].to_json(),
-            "budget_ended": self.decided_from[1],
-            "pooled_through": self.last_seq,
-            **({"halves": found} if (found := self._halves()) else {}),
-        }
-
-    def _halves(self) -> dict[str, Any] | None:
-        return halves.estimates(self.plan, [*self.earlier, *self.blocks])
-
-    def _draw_unused(self) -> bool | None:
-        public, drawn = self.equality, self.drawn_equality
-        return None if drawn is None else bool(public.base_digest == drawn.base_digest)
-
-    def _aggregate(self, verdict: Verdict, seconds: dict[str, float]) -> dict[str, Any]:
-        return {
-            "schema": AGGREGATE_SCHEMA,
-            "attempt_id": self.id,
-            "plan": self.plan.to_json(),
-            "verdict": verdict.to_json(),
-            "validity": self.decided_from[0].to_json(),
-            "budget_ended": self.decided_from[1],
-            "earlier_blocks": len(self.earlier),
-            "block_values": [
-                {"y": block.y, "dropped": block.dropped, "coin": block.coin}
-                for block in [*self.earlier, *self.blocks]
-            ],
-            "builds": [build.build_id if build else None for build in self.builds],
-            "native_sha256": [build.artifact_sha256 if build else None for build in self.builds],
-            "equality": self.equality.to_json() if self.equality is not None else None,
-            "held_out_equality": self.drawn_equality.to_json() if self.drawn_equality is not None else None,
-            "halves": self._halves(),
-            "witnesses": self._witnesses(verdict).to_json(),
-            "instructions": self.counted.to_json() if self.counted is not None else None,
-            "seconds": seconds,
-            "recorded": self.plan.recorded,
-        }
-
-    def _build_id(self, at: int) -> str | None:
-        build = self.builds[at]
-        return build.build_id if build else None
-
-    def _description(self, verdict: Verdict) -> str:
-        return self.plan.mechanism or f"{self.plan.cand.name} against {self.plan.base.name}: {verdict.status}"
-
-    def _witnesses(self, verdict: Verdict) -> Witnesses:
-        counted = self.counted.to_json() if self.counted is not None else None
-        hl = verdict.evidence.hl if verdict.evidence else None
-        return witnesses([*self.earlier, *self.blocks], hl, counted)
-
-    def _notes(self, verdict: Verdict) -> list[str]:
-        lines = [self._witnesses(verdict).line()] if self.blocks else []
-        lines += halves.lines(self._halves(), self._draw_unused())
-        speeds = {
-            name: statistics.median(
-                [ns / block.steps for block in self.blocks for ns in getattr(block, f"{side}_ns")]
-            )
-            for side, name in (("base", "baseline"), ("cand", "candidate"))
-            if self.blocks
-        }
-        if speeds:
-            shown = ", ".join(f"{name} {ns / 1000:.1f} us" for name, ns in speeds.items())
-            lines.append(f"  median time a batch step: {shown}")
-        lines.append(f"ledger: {self.root / 'events.jsonl'}")
-        lines.append(f"artefacts: {self.folder.path}")
-        return lines
-
-
-def progress_line(plan: Plan, blocks: list[Block], verdict: Verdict) -> str:
-    """How far the run is and what it sees so far."""
-    found = verdict.evidence
-    seen = (
-        f", ratio {answer.number(found.hl)} [{answer.number(found.lcb)}, {answer.number(found.ucb)}]"
-        if found
-        else ""
-    )
-    dropped = sum(not counts(block, plan.forced) for block in blocks)
-    lost = f", {dropped} dropped: the machine is busy" if dropped else ""
-    return f"block {len(blocks)}, {plan.max_blocks} at most{lost}{seen}"
-
-
-@contextlib.contextmanager
-def uninterrupted(again: bool = True) -> Iterator[None]:
-    """Ctrl-C waits while a record is written: half a record would be a lie. `again`: it counts once that is
-    done.
-
-    Only the main thread is ever interrupted, so that another one needs nothing.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    pending: list[int] = []
-    previous = {
-        number: signal.signal(number, lambda found, _frame: pending.append(found))
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-    if pending and again:
-        raise KeyboardInterrupt
+    def finished_besides(self) -> dict[str, Any]:
+        """What another policy has to say in attempt_finished."""
+        return {}

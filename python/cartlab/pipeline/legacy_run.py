@@ -21,9 +21,10 @@ from cartlab import legacy
 from cartlab.lease import DEFAULT_WAIT_S
 from cartlab.ledger.rows import speeds
 from cartlab.model import Block, Evidence, Plan, Validity, Verdict
-from cartlab.pipeline.attempt import Attempt, uninterrupted
+from cartlab.pipeline.attempt import Attempt
 from cartlab.pipeline.lab import no_count
 from cartlab.pipeline.request import Request
+from cartlab.pipeline.signals import uninterrupted
 from cartlab.plan import SINGLE_TIERS
 
 # Indices of what is measured and thrown away: no block has one below zero.
@@ -187,13 +188,10 @@ class LegacyAttempt(Attempt):
         marks = (legacy.MARK,)
         return self._decide(Validity(status, reason, forced=self.plan.forced, marks=marks), True)
 
-    def _decision(self, verdict: Verdict) -> dict[str, Any]:
-        return {**super()._decision(verdict), "legacy": self.look_facts}
+    def decided_besides(self) -> dict[str, Any]:
+        return {"legacy": self.look_facts}
 
-    def _aggregate(self, verdict: Verdict, seconds: dict[str, float]) -> dict[str, Any]:
-        return {**super()._aggregate(verdict, seconds), "legacy": self.look_facts}
-
-    def _finished_besides(self) -> dict[str, Any]:
+    def finished_besides(self) -> dict[str, Any]:
         return {} if self.row is None else {"row": self.row}
 
 

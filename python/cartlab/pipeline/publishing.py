@@ -18,9 +18,9 @@ from cartlab.ledger.attempts import is_evidence
 from cartlab.model import STATUSES, TIERS, Json, Ref
 from cartlab.outcome import Outcome, Report
 from cartlab.pipeline import answer
-from cartlab.pipeline.attempt import uninterrupted
 from cartlab.pipeline.lab import Lab
 from cartlab.pipeline.run import open_ledger
+from cartlab.pipeline.signals import uninterrupted
 from cartlab.pipeline.voice import Voice
 from cartlab.round import fold, require_legal
 

@@ -1,13 +1,16 @@
-"""Which commits belong to a recorded candidate, and which git has no longer."""
+"""What git is asked: whose a commit is, which are gone; and its words where it fails."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import fake_project
 import pytest
 
 from cartlab import sources
+from cartlab.errors import BadInput
+from cartlab.sources import git
 
 INPUTS = ["engine.c"]
 
@@ -55,3 +58,13 @@ def test_what_git_has_no_longer_is_missing(project: fake_project.Project) -> Non
     assert sources.missing(project.path, ["f" * 40, head, "e" * 40]) == ["f" * 40, "e" * 40]
     blob = project.git("rev-parse", "HEAD:engine.c")
     assert sources.missing(project.path, [blob]) == [blob], "no commit"
+
+
+@pytest.mark.parametrize("ask", [git.tell, lambda repo, *words: git.feed(repo, b"", *words)])
+def test_where_git_fails_its_own_words_are_told(project: fake_project.Project, ask: Any) -> None:
+    with pytest.raises(BadInput, match=r"it said: fatal: .*nope"):
+        ask(project.path, "cat-file", "blob", "nope")
+    base = project.git("rev-parse", "HEAD")
+    project.commit("other", work=90)
+    with pytest.raises(BadInput, match=r"it said: nothing$"):
+        ask(project.path, "diff", "--quiet", base, "HEAD")

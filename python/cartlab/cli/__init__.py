@@ -31,6 +31,9 @@ SCRIPT = "run_git_ref_benchmark"
 # What a disk says that cannot take more; anything else that goes wrong with a file is an error of ours.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
 ROOM = "make room or fix the folder's permissions; everything recorded so far is safe"
+# A folder where a file of the state should be, or the other way round.
+IN_THE_WAY = (errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ELOOP)
+WAY = "move away what stands there; `init` makes what is missing"
 INTRODUCTION = """\
 Measure two git revisions against each other and keep only proven speed-ups.
 
@@ -99,6 +102,8 @@ def _guarded(
     except CartlabError as error:
         return _refused(talk, name, error)
     except OSError as error:
+        if error.errno in IN_THE_WAY:
+            return _refused(talk, name, BadRoot(f"expected the state's own files, found: {error}", WAY))
         if error.errno not in NO_ROOM:
             return _internal(talk, name, error)
         return _refused(talk, name, BadRoot(f"expected to write the state, found: {error}", ROOM))

@@ -163,6 +163,14 @@ def test_json_is_whole_in_an_old_encoding(bench: Bench) -> None:
     assert "größer \x7f \U0001f579" in done.json["details"]["notes"] and done.out.isascii()
 
 
+@pytest.mark.parametrize(("name", "words"), [("events.jsonl", "status"), ("scratchpad.md", "note text")])
+def test_a_folder_in_a_files_place_is_a_bad_root_and_named(bench: Bench, name: str, words: str) -> None:
+    (bench.root / name).unlink()
+    (bench.root / name).mkdir()
+    done = bench.run(*words.split())
+    assert done.code == 21 and name in done.err and "move away" in done.err and "Traceback" not in done.err
+
+
 @pytest.mark.parametrize("script", [SCRIPT, REF_BENCHMARK])
 def test_ctrl_c_before_anything_is_loaded_is_an_exit_code_and_no_traceback(
     script: Path, tmp_path: Path

@@ -219,6 +219,8 @@ def run(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command; see the top of the file."""
+    # Ended from outside it takes its tests and its copy with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     parser = argparse.ArgumentParser(description="Remove rules at random and see whether a test notices.")
     parser.add_argument("--seed", type=int, default=None, help="which lines are drawn (default: new ones)")
     parser.add_argument("--count", type=int, default=20, help="how many (default 20)")

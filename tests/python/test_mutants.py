@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -233,3 +235,24 @@ def test_a_path_outside_the_rooms_is_wrong_use() -> None:
         text=True,
     )
     assert done.returncode == 2 and "python/cartlab/decide.py" in done.stderr
+
+
+def test_ended_from_outside_it_leaves_no_copy_and_no_test_running(tmp_path: Path) -> None:
+    command = [sys.executable, str(FOLDER / "run.py"), "--count", "1", "--only", "python/cartlab/decide.py"]
+    process = subprocess.Popen(
+        command,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    source = (mutants.TOP / "python" / "cartlab" / "decide.py").read_bytes()
+    deadline = time.monotonic() + 120
+    while not any(
+        one.read_bytes() not in (source, b"")
+        for one in tmp_path.glob("mutants-*/copy/python/cartlab/decide.py")
+    ):
+        assert process.poll() is None and time.monotonic() < deadline, "a rule is removed and its tests begin"
+        time.sleep(0.02)
+    process.terminate()
+    assert process.wait(60) == 143
+    assert list(tmp_path.glob("mutants-*")) == []

@@ -146,6 +146,8 @@ def _toml(text: str, path: Path | None) -> dict[str, Any]:
     tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
         found: dict[str, Any] = tomllib.loads(text)
+    except RecursionError:
+        raise BadInput(f"{FILE} must be TOML; it is nested too deeply", _correct(path)) from None
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{FILE} must be TOML; {error}", _correct(path)) from None
     return found

@@ -18,7 +18,7 @@ from cartlab.errors import BadInput
 from cartlab.ledger import Event, Ledger, attempts_of
 from cartlab.ledger.chain import Tip, encode
 from cartlab.ledger.rows import row_of
-from cartlab.model import Json, canonical_json, digest_of
+from cartlab.model import Json, canonical_json, digest_of, parsed_json
 from cartlab.verify import Report, verify_events
 
 FORMAT = "cartlab-export"
@@ -86,7 +86,7 @@ def read_export(data: bytes) -> Export:
     """
     head, _, rest = data.partition(b"\n")
     try:
-        header = json.loads(head)
+        header = parsed_json(head)
     except ValueError:
         header = None
     if not isinstance(header, dict) or header.get("format") != FORMAT:

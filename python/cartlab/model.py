@@ -28,6 +28,16 @@ def canonical_json(value: object) -> bytes:
     return utf8(text)
 
 
+def parsed_json(text: str | bytes) -> Any:
+    """The JSON value of a text from elsewhere; ValueError for whatever is none, also for one that is nested
+    deeper than can be read.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 def utf8(text: str) -> bytes:
     """The text's bytes. Python hands in arguments and file names that are not of the locale's encoding with
     surrogates for their bytes: those that are UTF-8 become it again, others are replaced.

@@ -24,6 +24,10 @@ DESIGNS = ("betting", "groupseq")
 POLICIES = ("anytime", "legacy")
 
 
+# Of any argument: more would be no number any more once it is counted in seconds or in bytes.
+MOST = 1e12
+
+
 @dataclass(frozen=True)
 class Common:
     """Flags that every subcommand understands."""
@@ -255,6 +259,6 @@ def number(text: str) -> float:
         value = float(text)
     except ValueError:
         value = float("nan")
-    if value != value or value in (float("inf"), float("-inf")):
-        raise argparse.ArgumentTypeError(f"expected a number, found {text!r}")
+    if value != value or abs(value) > MOST:
+        raise argparse.ArgumentTypeError(f"expected a number of at most {MOST:g}, found {text!r}")
     return value

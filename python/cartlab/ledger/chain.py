@@ -13,7 +13,7 @@ import json
 from typing import Any, NamedTuple
 
 from cartlab.errors import DamagedLedger
-from cartlab.model import canonical_json
+from cartlab.model import canonical_json, parsed_json
 
 Event = dict[str, Any]
 
@@ -102,7 +102,7 @@ def _verified(line: bytes, tip: Tip, path: str) -> Event:
     if hashlib.sha256(line[:at] + rest[1:]).hexdigest().encode() != stated:
         raise _damaged(path, tip, "the line's hash is not that of its content")
     try:
-        event = json.loads(line)
+        event = parsed_json(line)
     except ValueError as error:
         raise _damaged(path, tip, f"no JSON: {error}") from None
     if not isinstance(event, dict) or set(event) != _FIELDS or event["v"] != 1 or event["type"] not in TYPES:

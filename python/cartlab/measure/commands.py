@@ -16,7 +16,6 @@ PYTHONPATH and in CARTLAB_BUILD_DIR.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import resource
@@ -43,7 +42,7 @@ from cartlab.measure import contention, schedule, worker
 from cartlab.measure.blocks import check_leftovers, log_ratio
 from cartlab.measure.equality import Equality, first_difference
 from cartlab.measure.slices import NAMES
-from cartlab.model import Block, Build, Plan, Workload, digest_of
+from cartlab.model import Block, Build, Plan, Workload, digest_of, parsed_json
 
 WALL = "wall_seconds"
 EVERY = "*"
@@ -254,16 +253,18 @@ def parse(text: str) -> tuple[dict[str, float], dict[str, str]]:
 
 def _numbers(line: str) -> dict[str, float]:
     try:
-        body = json.loads(line)
-    except ValueError:
+        body = parsed_json(line)
+        return {
+            k: float(v) for k, v in body.items() if isinstance(v, (int, float)) and not isinstance(v, bool)
+        }
+    except (ValueError, OverflowError):
         return {}
-    return {k: float(v) for k, v in body.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
 
 
 def suite_metrics(report: Path) -> dict[str, float]:
     """Test name -> median seconds, of pytest-benchmark's report."""
     try:
-        tests = json.loads(report.read_text())["benchmarks"]
+        tests = parsed_json(report.read_text())["benchmarks"]
         return {str(test["fullname"]): float(test["stats"]["median"]) for test in tests}
     except (OSError, ValueError, KeyError, TypeError):
         raise MetricError(

@@ -31,7 +31,7 @@ from cartlab.errors import (
     WorkerCrashed,
     WorkerTimeout,
 )
-from cartlab.model import Build, Workload
+from cartlab.model import Build, Workload, parsed_json
 
 SERVER = Path(__file__).resolve().parent.parent / "slice_server.py"
 
@@ -176,7 +176,7 @@ class Worker:
         """Read the answer to `op`; the parent's clock stops at its first byte."""
         line = self._line(op)
         try:
-            answer = json.loads(line)
+            answer = parsed_json(line)
         except ValueError:
             answer = None
         if not isinstance(answer, dict):

@@ -7,7 +7,6 @@ values. A status may be lowered with a reason, never raised.
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 from collections.abc import Mapping
@@ -19,7 +18,7 @@ from cartlab.artefacts import AGGREGATE_SCHEMA
 from cartlab.decide import decide
 from cartlab.errors import BadInput, UsageError
 from cartlab.ledger import Ledger
-from cartlab.model import STATUSES, Block, Plan, Validity, Verdict
+from cartlab.model import STATUSES, Block, Plan, Validity, Verdict, parsed_json
 from cartlab.stats.evidence import evidence
 
 # How much a status claims; only downwards may a person go. What failed claims nothing.
@@ -46,7 +45,7 @@ class Aggregate:
 def read_aggregate(path: Path) -> Aggregate:
     """The file as an aggregate, or BadInput saying what is wrong with it."""
     try:
-        body = json.loads(path.read_text(encoding="utf-8"))
+        body = parsed_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadInput(
             f"expected an aggregate at {path}, found: {error.strerror}", "give the path of one"

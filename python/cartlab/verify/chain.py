@@ -36,7 +36,7 @@ def checked_lines(data: bytes) -> Iterator[tuple[int, dict[str, Any] | None, str
             continue
         try:
             event = json.loads(line, object_pairs_hook=_no_twice)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             yield line_number, None, f"no JSON: {error}"
             continue
         wrong = _wrong(event, line, previous, number)

@@ -390,6 +390,18 @@ def test_an_answer_of_another_form_is_a_crash_of_its_side(
     assert error.value.exit_code == 15
 
 
+def test_an_answer_that_is_nested_too_deeply_is_a_crash(
+    project: fake_project.Project, root: Path, honest: Build
+) -> None:
+    text = (
+        "import __main__\nreal = __main__.json.loads\n"
+        "__main__.json = type('Json', (), {'loads': real, 'dumps': lambda answer: '[' * 10**5})\n"
+    )
+    cand = extended(project, root, text)
+    with pytest.raises(WorkerCrashed, match="must answer open in JSON"):
+        block(project, honest, cand)
+
+
 def test_an_answer_without_end_is_cut(project: fake_project.Project, root: Path, honest: Build) -> None:
     text = "import __main__\n__main__.Server.run = lambda self, request: {'ns': 'x' * (40 << 20)}\n"
     cand = extended(project, root, text)

@@ -182,3 +182,15 @@ def test_ctrl_c_before_anything_is_loaded_is_an_exit_code_and_no_traceback(
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run([sys.executable, str(script), "status"], env=env, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize("command", ["record", "import"])
+def test_a_file_that_is_nested_too_deeply_is_bad_input(bench: Bench, tmp_path: Path, command: str) -> None:
+    (tmp_path / "deep").write_text("[" * 100_000)
+    done = bench.run(command, str(tmp_path / "deep"))
+    assert done.code == 25 and "Traceback" not in done.err
+
+
+def test_a_number_that_nothing_can_count_to_is_wrong_use(bench: Bench) -> None:
+    done = bench.run("screen", "HEAD", "HEAD", "--max-wall-clock-minutes", "1e308")
+    assert done.code == 2 and "expected a number of at most 1e+12" in done.err

@@ -170,6 +170,7 @@ def test_lines_of_a_command_are_read_as_metrics_digests_or_prose() -> None:
         'METRIC a=1.5\n  METRIC b = 2e3\nDIGEST out=ab cd\n{"c": 4, "d": true, "e": "x"}\n'
         "{broken\nMETRIC\nnoise a=3\n"
     )
+    text += '{"deep": ' + "[" * 100_000 + '\n{"huge": 1' + "0" * 400 + "}\n"
     assert commands.parse(text) == ({"a": 1.5, "b": 2000.0, "c": 4.0}, {"out": "ab cd"})
 
 

@@ -41,6 +41,7 @@ def test_the_fake_projects_file_is_read_into_values() -> None:
         ('default_workload = "fake"', 'default_workload = "other"', "default_workload must be one of fake"),
         ('paths = ["engine.c"]', 'paths = "engine.c"', "surfaces.native.paths must be a list of texts"),
         ("schema = 1", "schema = ", "must be TOML"),
+        ("schema = 1", "schema = " + "[" * 100_000, "must be TOML; it is nested too deeply"),
         ("schema = 1", 'schema = 2\nnews = "a key of that schema"', "schema must be 1; found 2"),
         ("schema = 1", "schema = true", "schema must be a number"),
         ('"libengine.so"', '"/usr/lib/libengine.so"', "build.artifact must name a file below"),

@@ -9,6 +9,7 @@ could pass without testing anything. Cargo's own settings (.cargo) and other man
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import sys
 from pathlib import Path
@@ -37,9 +38,18 @@ def faults(manifest: dict[str, Any]) -> list[str]:
     return found
 
 
-def main(folder: Path) -> int:
-    """0 where the manifest is as it should be, 1 with one line a fault."""
-    found = faults(tomllib.loads((folder / "Cargo.toml").read_text(encoding="utf-8")))
+def main(argv: list[str] | None = None) -> int:
+    """0 where the manifest is as it should be, 1 with one line a fault, 2 where there is none to read."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("."), help="where Cargo.toml is (.)")
+    place = parser.parse_args(argv).folder / "Cargo.toml"
+    try:
+        manifest = tomllib.loads(place.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        parser.error(f"expected a manifest at {place}, found: {error}")
+    found = faults(manifest)
     for fault in found:
         print(f"Cargo.toml may not have {fault}: it could change what `cargo test` runs")
     if found:
@@ -48,4 +58,4 @@ def main(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1] if len(sys.argv) > 1 else ".")))
+    sys.exit(main())

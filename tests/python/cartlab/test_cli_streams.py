@@ -62,6 +62,11 @@ def test_the_verdict_is_the_exit_code_though_nobody_reads_it(bench: Bench) -> No
     assert done.returncode == 20 and "Traceback" not in done.stderr and "no-such-revision" in done.stderr
 
 
+def test_the_module_is_the_command(bench: Bench) -> None:
+    done = subprocess.run([sys.executable, "-m", "cartlab", "--help"], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith("usage: cartlab COMMAND")
+
+
 def test_help_of_the_second_script_may_be_cut_too(bench: Bench) -> None:
     done = unread(bench, REF_BENCHMARK, "--help")
     assert (done.returncode, done.stderr) == (0, "")

@@ -129,6 +129,16 @@ def test_a_manifest_that_could_empty_the_tests_fails(
     assert code == 1 and named in said and "below the baseline" in said
 
 
+def test_without_a_manifest_the_check_says_what_it_expected_and_help_what_it_is_for(tmp_path: Path) -> None:
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "Cargo.toml").write_bytes(b"[package\xff")
+    for folder in (tmp_path, tmp_path / "broken"):
+        done = subprocess.run([sys.executable, str(CHECK), str(folder)], capture_output=True, text=True)
+        assert done.returncode == 2 and f"expected a manifest at {folder}" in done.stderr
+    helped = subprocess.run([sys.executable, str(CHECK), "--help"], capture_output=True, text=True)
+    assert helped.returncode == 0 and "Cargo.toml" in helped.stdout
+
+
 def test_both_native_checks_look_at_the_manifest_first(settings: config.Config) -> None:
     native = settings.surfaces["native"]
     for commands in (native.quick, native.full):

@@ -43,7 +43,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folder", nargs="?", type=Path, default=Path("."), help="where Cargo.toml is (.)")
+    parser.add_argument("folder", nargs="?", type=Path, default=Path(), help="where Cargo.toml is (.)")
     place = parser.parse_args(argv).folder / "Cargo.toml"
     try:
         manifest = tomllib.loads(place.read_text(encoding="utf-8"))

@@ -49,11 +49,17 @@ def tell(repo: Path, *arguments: str, extra: Mapping[str, str] | None = None, gi
     """The same, where failing is our mistake or a broken repository: BadInput with git's own words."""
     done = ask(repo, *arguments, extra=extra, given=given)
     if done.returncode != 0:
-        words = done.stderr.decode(errors="replace").strip().splitlines()
-        raise BadInput(
-            f"git {arguments[0]} must work in this repository; it said: {words[-1] if words else 'nothing'}"
-        )
+        raise _refused(f"git {arguments[0]}", done.stderr)
     return done.stdout
+
+
+def _refused(what: str, said: bytes) -> BadInput:
+    """In git's own words: the line that names the fault, and the command that it proposes, if it does."""
+    lines = [line.strip() for line in said.decode(errors="replace").splitlines() if line.strip()]
+    fault = next((line for line in lines if line.startswith(("fatal:", "error:"))), None)
+    told = fault or (lines[-1] if lines else "nothing")
+    proposed = next((line for line in lines if line.startswith("git ")), "")
+    return BadInput(f"{what} must work in this repository; it said: {told}", proposed)
 
 
 def feed(
@@ -66,8 +72,7 @@ def feed(
     """Run git with `data` as its input; BadInput where it ends with another code than these."""
     done = subprocess.run(command(repo, arguments), env=environment(extra), input=data, capture_output=True)
     if done.returncode not in codes:
-        words = done.stderr.decode(errors="replace").strip().splitlines()
-        raise BadInput(f"git must work in this repository; it said: {words[-1] if words else 'nothing'}")
+        raise _refused("git", done.stderr)
     return done.stdout
 
 

@@ -101,6 +101,7 @@ def first_parents(repo: Path, good: Ref, bad: Ref) -> list[Step]:
 
 
 def _unknown(repo: Path, text: str) -> BadRef:
+    git.tell(repo, "rev-parse", "--git-dir")  # where git refuses the whole repository no name is at fault
     kind = git.ask(repo, "cat-file", "-t", text).stdout.decode().strip()
     if kind == "tag":
         kind = git.ask(repo, "cat-file", "-t", f"{text}^{{}}").stdout.decode().strip()

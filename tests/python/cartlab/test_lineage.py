@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -68,3 +69,23 @@ def test_where_git_fails_its_own_words_are_told(project: fake_project.Project, a
     project.commit("other", work=90)
     with pytest.raises(BadInput, match=r"it said: nothing$"):
         ask(project.path, "diff", "--quiet", base, "HEAD")
+
+
+def test_a_repository_that_git_refuses_is_at_fault_and_no_name_in_it(project: fake_project.Project) -> None:
+    (project.path / ".git" / "HEAD").write_text("garbage\n")
+    with pytest.raises(BadInput, match=r"it said: fatal: not a git repository") as error:
+        sources.resolve(project.path, "HEAD")
+    assert error.value.exit_code == 25
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="giving files away takes root")
+def test_a_repository_of_another_user_is_told_with_gits_proposal(
+    project: fake_project.Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOME", "XDG_CONFIG_HOME"):  # where a user may have made an exception
+        monkeypatch.setenv(name, str(tmp_path))
+    for path in (project.path, *project.path.rglob("*")):
+        os.chown(path, 12345, 12345)
+    with pytest.raises(BadInput, match=r"it said: fatal: detected dubious ownership") as error:
+        sources.resolve(project.path, "HEAD")
+    assert error.value.hint.startswith("git config --global --add safe.directory")

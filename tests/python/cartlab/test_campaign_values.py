@@ -253,11 +253,26 @@ def test_lc4_the_defaults_are_the_document_s_but_for_the_matrix() -> None:
     assert made.cap_s == 7200
 
 
+@given(st.dictionaries(st.sampled_from((*budget.KEYS, "owner")), st.text(max_size=12)), st.text(max_size=40))
+def test_lc4_whatever_stands_in_the_file_is_a_budget_or_is_refused(limits: dict[str, str], more: str) -> None:
+    lines = {"metric": "m", "direction": "lower", **limits}
+    text = "".join(f"{key} = {value}\n" for key, value in lines.items())
+    try:
+        found = budget.parse(text + more)
+    except BadInput as error:
+        assert error.message
+    else:
+        assert found.cap_s > 0 and budget.parse(budget.render(found, Spent(), text + more)) == found
+
+
 @pytest.mark.parametrize(
     ("line", "what"),
     [
         ("parallelism = 17", "parallelism must be at most 16"),
         ("parallelism = 0", "parallelism must be a whole number of at least 1"),
+        (f"proposers = {'9' * 5000}", "proposers must be a whole number"),
+        (f"compute_cap = {'9' * 400}", "compute_cap must be a time"),
+        ("compute_cap = 1\ncompute_cap = 2", "compute_cap must stand once"),
         ("compute_cap = plenty", "compute_cap must be a time"),
         ("seconds_per_experiment = -3", "seconds_per_experiment must be seconds above 0"),
         ("ladder = maybe", "ladder must be on or off"),

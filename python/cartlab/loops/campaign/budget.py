@@ -113,6 +113,8 @@ def parse(text: str) -> Budget:
             break
         hit = _LINE.match(line.strip())
         if hit is not None and hit["key"] in KEYS:
+            if hit["key"] in found:
+                raise BadInput(f"BUDGET.md: {hit['key']} must stand once; found it twice", "take one out")
             found[hit["key"]] = hit["value"].strip()
     for key in ("metric", "direction"):
         if not found.get(key):
@@ -143,9 +145,9 @@ def of_values(found: Mapping[str, Any]) -> Budget:
 
 def _whole(key: str, value: Any) -> int:
     text = str(value).strip()
-    if not text.isdecimal() or int(text) < 1:
+    if not text.isdecimal() or len(text) > 9 or int(text) < 1:
         raise BadInput(
-            f"BUDGET.md: {key} must be a whole number of at least 1; found {text!r}", "correct the line"
+            f"BUDGET.md: {key} must be a whole number of at least 1; found {text[:40]!r}", "correct the line"
         )
     return int(text)
 

@@ -70,7 +70,7 @@ def _desk(context: Context, path: Path) -> Any:
     from cartlab.ledger import Ledger
     from cartlab.loops import goals
     from cartlab.loops.desk import Desk
-    from cartlab.loops.journal import recording, session
+    from cartlab.loops.journal import files, session
 
     if not (context.root.path / "events.jsonl").is_file():
         return None
@@ -79,7 +79,7 @@ def _desk(context: Context, path: Path) -> Any:
         if goal.loop != session.LOOP:
             continue
         desk = Desk(context.repo, context.root.path, ledger, goal.id, context.talk, _options(context))
-        places = [str(recording.place_of(desk, goal) / session.LINES), *(goal.body.get("copies") or ())]
+        places = [str(files.place_of(desk, goal) / session.LINES), *(goal.body.get("copies") or ())]
         if str(path) in places:
             return desk
     return None

@@ -127,7 +127,7 @@ def _text(context: Context, name: str | None) -> str:
 
 def init(context: Context, request: Request) -> Outcome:
     """Open a session, or a new segment, and measure its baseline."""
-    from cartlab.loops.journal import opening, recording, session
+    from cartlab.loops.journal import files, opening, recording, session
 
     out = context.answer()
     wish = wish_of(context, request.given, request.flags)
@@ -148,7 +148,7 @@ def init(context: Context, request: Request) -> Outcome:
     out.text = [
         f"session {session.named(goal)}",
         f"worktree: {goal.body['worktree']}",
-        f"files: {recording.place_of(desk, goal)}",
+        f"files: {files.place_of(desk, goal)}",
     ]
     if not request.given["no_baseline"]:
         with desk.alone():
@@ -158,7 +158,7 @@ def init(context: Context, request: Request) -> Outcome:
     ledger.project()
     goal = desk.goal()
     out.details = _facts(context, desk, goal)
-    out.report.outputs = [str(recording.place_of(desk, goal) / session.DOCUMENT)]
+    out.report.outputs = [str(files.place_of(desk, goal) / session.DOCUMENT)]
     out.report.next = context.line("journal log --description TEXT --hypothesis TEXT")
     return _recorded(context, out)
 
@@ -216,7 +216,7 @@ def log(context: Context, request: Request) -> Outcome:
 
 
 def _told(context: Context, desk: Desk, one: Try, out: Outcome, typed: float | None) -> Outcome:
-    from cartlab.loops.journal import recording, session
+    from cartlab.loops.journal import files, recording, session
     from cartlab.model import STATUSES
 
     goal = desk.goal()
@@ -226,7 +226,7 @@ def _told(context: Context, desk: Desk, one: Try, out: Outcome, typed: float | N
     best = session.best_of(goal)
     out.attempt_id, out.status, out.exit_code = one.id, status.name, status.exit_code
     out.report.decision = status.decision
-    out.report.outputs = [str(recording.place_of(desk, goal))]
+    out.report.outputs = [str(files.place_of(desk, goal))]
     out.reasons = [str(decision["insight"])]
     out.text = [f"#{one.round} {result.status}: {decision.get('text') or 'no value'} ({decision['insight']})"]
     if typed is not None and decision.get("value") is not None:
@@ -363,10 +363,10 @@ def _evaluated(out: Outcome, journal: Journal, request: Request) -> list[str]:
 
 def _facts(context: Context, desk: Desk, goal: Goal) -> dict[str, Any]:
     """All that a fresh agent needs to go on, from the ledger and the session's own text."""
-    from cartlab.loops.journal import document, ideas, recording, session
+    from cartlab.loops.journal import document, files, ideas, session
     from cartlab.sources import git
 
-    place, best = recording.place_of(desk, goal), session.best_of(goal)
+    place, best = files.place_of(desk, goal), session.best_of(goal)
     about = place / session.DOCUMENT
     text = about.read_text(encoding="utf-8", errors="replace") if about.is_file() else ""
     terms = session.terms_of(goal)
@@ -391,7 +391,7 @@ def _facts(context: Context, desk: Desk, goal: Goal) -> dict[str, Any]:
         "termination": told.get("termination", ""),
         "tried": document.tried(goal),
         "ideas": ideas.listed(place / session.IDEAS),
-        "edited_scripts": recording.edited_scripts(desk, goal),
+        "edited_scripts": files.edited_scripts(desk, goal),
         "commits": log_lines.splitlines(),
         "next": "journal finalize plan" if ended else "journal log --description TEXT --hypothesis TEXT",
     }
@@ -419,12 +419,12 @@ def _shown(facts: dict[str, Any]) -> list[str]:
 
 def idea(context: Context, request: Request) -> Outcome:
     """autoresearch.ideas.md: add, prune, list."""
-    from cartlab.loops.journal import ideas, recording, session
+    from cartlab.loops.journal import files, ideas, session
 
     out = context.answer()
     ledger = loopdesk.open_ledger(context)
     desk = desk_for(context, request, ledger)
-    path = recording.place_of(desk, desk.goal()) / session.IDEAS
+    path = files.place_of(desk, desk.goal()) / session.IDEAS
     out.report.next = context.line("journal idea list")
     if request.word != "list" and not request.words:
         raise UsageError(f"journal idea {request.word} needs a text", f'journal idea {request.word} "..."')

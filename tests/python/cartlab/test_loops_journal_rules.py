@@ -222,3 +222,14 @@ def test_la3_what_git_is_told_not_to_see_is_handed_in_all_the_same(journal: Sess
     git(place, "checkout", "-q", "--detach")
     assert journal.log("another branch") == 23
     assert manifest.scan(journal.repo) == before and journal.cartlab("verify") == 0
+
+
+def test_ld10_a_baseline_of_several_runs_says_how_far_values_lie_apart(journal: Session) -> None:
+    script = journal.repo.parent / "script.sh"
+    script.write_text('echo "METRIC cost=$((10 + AR_SEED % 7))"\n')
+    assert journal.init("--baseline-runs", "4") == 0
+    base = journal.goal.tries[0]
+    assert base.decision is not None
+    values = sorted(body["value"] for _, body in base.measurements if body["role"] == "eval")
+    assert len(values) == 4 and base.decision["value"] == values[1]
+    assert session.noise_of(journal.goal) == values[3] - values[0] and journal.cartlab("verify") == 0

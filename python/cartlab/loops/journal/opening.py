@@ -16,7 +16,7 @@ from cartlab.ledger.store import utc_now
 from cartlab.loops import goals, journal_file, trees
 from cartlab.loops.desk import Desk, Options
 from cartlab.loops.goals import Goal
-from cartlab.loops.journal import recording, scripts, session
+from cartlab.loops.journal import files, recording, scripts, session
 from cartlab.loops.journal.session import Terms
 from cartlab.model import digest_of
 from cartlab.pipeline.voice import Voice
@@ -187,7 +187,7 @@ def _again(desk: Desk, goal: Goal, wish: Wish) -> Desk:
     """A second init: a new config line, and a new segment where there are results already."""
     with desk.alone():
         goal = recording.prepare(desk)
-        wish = with_scripts(desk.repo, wish, recording.place_of(desk, goal))
+        wish = with_scripts(desk.repo, wish, files.place_of(desk, goal))
         terms = replace(wish.terms, commit=session.terms_of(goal).commit)
         opens = bool(session.tries(goal))
         desk.tell(
@@ -206,11 +206,11 @@ def _again(desk: Desk, goal: Goal, wish: Wish) -> Desk:
             or "unknown",
             why="journal init",
         )
-        place = recording.place_of(desk, desk.goal())
+        place = files.place_of(desk, desk.goal())
         for name, body in ((session.SCRIPT, terms.script), (session.CHECKS, terms.checks)):
             if body:
                 (place / name).write_text(body, encoding="utf-8")
         if opens:
             desk.tell("state", state="running", reason="")
-        recording.render(desk, desk.goal())
+        files.render(desk, desk.goal())
     return desk

@@ -14,7 +14,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from cartlab import disk
 from cartlab.errors import (
     BadInput,
     ChecksFailed,
@@ -27,7 +26,7 @@ from cartlab.errors import (
 from cartlab.loops import codelines, commands, compliance, intake, journal_file, manifest, trees
 from cartlab.loops.desk import Desk
 from cartlab.loops.goals import Goal, Try
-from cartlab.loops.journal import document, judging, session
+from cartlab.loops.journal import files, judging, session
 from cartlab.loops.journal.judging import Verdict
 from cartlab.loops.running import Failed
 from cartlab.loops.states import VIEWS
@@ -74,61 +73,6 @@ def validate(entry: Entry) -> None:
         )
 
 
-# --- places and files ---------------------------------------------------------------------------------
-
-
-def place_of(desk: Desk, goal: Goal) -> Path:
-    """Where the session's files are: in the root, or in the worktree where they are committed."""
-    if session.terms_of(goal).commit:
-        return desk.worktree(goal).path
-    return desk.root / "journal" / goal.id
-
-
-def render(desk: Desk, goal: Goal) -> None:
-    """Write the session's files: the lines and the block of the document from the ledger, all else only where
-    it is missing, because it is people's text.
-    """
-    terms, place = session.terms_of(goal), place_of(desk, goal)
-    place.mkdir(parents=True, exist_ok=True)
-    lines = journal_file.render(session.journal_of(desk.ledger.events(), goal.id))
-    for path in (place / session.LINES, *(Path(name) for name in goal.body.get("copies") or ())):
-        _write(path, lines)
-    about = place / session.DOCUMENT
-    if about.is_file():
-        text = about.read_text(encoding="utf-8", errors="replace")
-    else:
-        text = _committed(desk, goal, session.DOCUMENT) or document.fresh(terms)
-    if not (place / session.IDEAS).exists() and (waiting := _committed(desk, goal, session.IDEAS)):
-        _write(place / session.IDEAS, waiting)
-    _write(about, document.with_tried(text, document.tried(goal)))
-    for name, body in ((session.SCRIPT, terms.script), (session.CHECKS, terms.checks)):
-        if body and not (place / name).exists():
-            _write(place / name, body)
-            (place / name).chmod(0o755)
-
-
-def _committed(desk: Desk, goal: Goal, name: str) -> str:
-    """A session file that the repository has of an earlier session; "" where it has none."""
-    done = git.ask(desk.repo, "cat-file", "blob", f"{goal.accepted}:{name}")
-    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
-
-
-def _write(path: Path, text: str) -> None:
-    if not path.is_file() or path.read_text(encoding="utf-8", errors="replace") != text:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        disk.replace_bytes(disk.current(), path, text.encode("utf-8"))
-
-
-def edited_scripts(desk: Desk, goal: Goal) -> list[str]:
-    """The session's scripts that differ from what the ledger pinned."""
-    terms, place = session.terms_of(goal), place_of(desk, goal)
-    return [
-        name
-        for name, body in ((session.SCRIPT, terms.script), (session.CHECKS, terms.checks))
-        if (place / name).is_file() and (place / name).read_text(encoding="utf-8", errors="replace") != body
-    ]
-
-
 # --- the state before a record ------------------------------------------------------------------------
 
 
@@ -165,32 +109,21 @@ def prepare(desk: Desk) -> Goal:
     _end(desk, stops=False)
     goal = desk.goal()
     if session.terms_of(goal).commit and not goal.body.get("files_committed"):
-        render(desk, goal)
+        files.render(desk, goal)
         _commit_files(desk, goal)
-    render(desk, desk.goal())
+    files.render(desk, desk.goal())
     return desk.goal()
 
 
 def _commit_files(desk: Desk, goal: Goal) -> None:
     """The session's files as a commit of the session branch, with the document's message."""
-    made = _with_files(desk, goal, trees.tree_of(desk.repo, goal.accepted))
+    made = files.with_files(desk, goal, trees.tree_of(desk.repo, goal.accepted))
     if made != trees.tree_of(desk.repo, goal.accepted):
         commit = trees.commit(desk.repo, made, [goal.accepted], INIT_MESSAGE)
         trees.keep_ref(desk.repo, f"{trees.REFS}accepted/{goal.id}", commit)
         desk.tell("base", commit=commit)
         desk.worktree(goal).move_to(commit, session.FILES)
     desk.tell("files", describes={"files_committed": True})
-
-
-def _with_files(desk: Desk, goal: Goal, tree: str) -> str:
-    """A tree with the session's files as they are now in place of what it has of them."""
-    place = place_of(desk, goal)
-    base = dict(trees.manifest_of(desk.repo, tree))
-    for name in session.FILES:
-        base.pop(name, None)
-        if (place / name).is_file() and not (place / name).is_symlink():
-            base[name] = manifest.read(place / name)
-    return trees.write(desk.repo, place, base, goal.accepted)
 
 
 def give_up(desk: Desk, one: Try, why: str = "interrupted: it was not judged") -> None:
@@ -315,7 +248,7 @@ def submit(desk: Desk, one: Try, entry: Entry, folder: Path, *, rollback: bool) 
     goal = desk.goal()
     if goal.state != "running":
         desk.tell("state", state="running", reason="")
-    for name in edited_scripts(desk, goal):
+    for name in files.edited_scripts(desk, goal):
         desk.voice.warn(
             f"{name} was edited; this session measures with the pinned one, `journal init` takes up the new"
         )
@@ -431,7 +364,7 @@ def _decide(desk: Desk, one: Try, verdict: Verdict) -> None:
         inputs=verdict.inputs,
         advice=list(verdict.advice),
     )
-    render(desk, desk.goal())
+    files.render(desk, desk.goal())
 
 
 def finish(desk: Desk, one: Try) -> None:
@@ -462,12 +395,12 @@ def finish(desk: Desk, one: Try) -> None:
     if current.state != "closed":
         desk.step(one, "closed")
         _end(desk)
-    render(desk, desk.goal())
+    files.render(desk, desk.goal())
 
 
 def _kept_tree(desk: Desk, goal: Goal, one: Try) -> str:
     tree = str(one.steps["submitted"]["tree"])
-    return _with_files(desk, goal, tree) if session.terms_of(goal).commit else tree
+    return files.with_files(desk, goal, tree) if session.terms_of(goal).commit else tree
 
 
 def _message(goal: Goal, one: Try) -> str:

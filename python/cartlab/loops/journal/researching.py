@@ -14,7 +14,7 @@ from cartlab.loops.commands import plain
 from cartlab.loops.desk import Desk
 from cartlab.loops.dispatch import Dispatch
 from cartlab.loops.goals import Goal, Try
-from cartlab.loops.journal import document, ideas, recording, session
+from cartlab.loops.journal import document, files, ideas, recording, session
 from cartlab.loops.journal.judging import Verdict
 from cartlab.loops.journal.recording import Entry
 from cartlab.loops.states import VIEWS
@@ -70,7 +70,7 @@ def start(desk: Desk, goal: Goal) -> Dispatch:
     inbox, logs = desk.work_folder(one.id) / "inbox", desk.run_folder(one.id)
     for folder in (inbox, logs):
         folder.mkdir(parents=True, exist_ok=True)
-    place = recording.place_of(desk, goal)
+    place = files.place_of(desk, goal)
     text = prompt(goal, one.round, ideas.listed(place / session.IDEAS))
     for path in (logs / "prompt.md", inbox / "prompt.md"):
         path.write_text(text, encoding="utf-8")

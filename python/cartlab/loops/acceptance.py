@@ -7,6 +7,7 @@ fail like a failing one. The baseline's runs are recorded once a segment under a
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,11 @@ from cartlab.loops.desk import Desk
 from cartlab.loops.dispatch import top_of
 from cartlab.loops.goals import Goal, Try
 from cartlab.loops.running import Bench, Failed, rooted
-from cartlab.loops.witness import Collected, Usual
+from cartlab.loops.witness import Collected, Usual, Witnesses
 
 CHECKS_LIMIT_S = 600.0
+# Experiments that run at once wait for the one that makes the baseline's run.
+_one_at_a_time = threading.Lock()
 
 
 def reference(goal: Goal) -> Try:
@@ -48,6 +51,11 @@ def usual(desk: Desk, goal: Goal, seed: int) -> Usual:
     asked = views.protocol_of(goal).witnesses
     if not (asked.seconds or asked.work):
         return Usual()
+    with _one_at_a_time:
+        return _usual(desk, goal, asked, seed)
+
+
+def _usual(desk: Desk, goal: Goal, asked: Witnesses, seed: int) -> Usual:
     found = [body for body in _runs(desk, goal, "eval") if body["value"] is not None]
     if not found:
         one = reference(goal)
@@ -82,7 +90,8 @@ def stands(desk: Desk, goal: Goal, one: Try, bench: Bench) -> Failed | None:
 
 
 def _checked(desk: Desk, goal: Goal, bench: Bench) -> Failed | None:
-    before = _checks_of_the_baseline(desk, goal)
+    with _one_at_a_time:
+        before = _checks_of_the_baseline(desk, goal)
     try:
         after = run_checks(bench, first_base(goal))
     except Failed as failed:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cartlab.stats.betting import Bets
+from cartlab.verify.acceptance import Acceptance
 from cartlab.verify.campaigns import CampaignGoal
 from cartlab.verify.derive import FAILURES, KEEPS
 
@@ -76,10 +77,12 @@ class LoopReplay:
         self._tries: dict[str, _Try] = {}
         self._campaigns: dict[str, CampaignGoal] = {}
         self._values: dict[int, tuple[str, float]] = {}
+        self._acceptance = Acceptance(say)
 
     def goal(self, event: Mapping[str, Any]) -> None:
         """An opening, a change, or a state."""
         body = event["body"]
+        self._acceptance.goal(body)
         if body["op"] == "audit":
             self._audit(body)
         if body["op"] == "opened" and body["loop"] == "campaign":
@@ -118,6 +121,7 @@ class LoopReplay:
     def measurement(self, event: Mapping[str, Any]) -> None:
         """A run that the harness made."""
         body, one = event["body"], self._tries.get(event["attempt"])
+        self._acceptance.measurement(event)
         if body.get("goal") in self._campaigns:
             self._campaigns[body["goal"]].measure(event)
         if body["role"] == "eval" and body.get("value") is not None:
@@ -155,6 +159,8 @@ class LoopReplay:
         goal.trees[str(one.tree)] = float(body["value"])
         if len({one.workloads[seq] for seq in _rests_on(body["inputs"]) if seq in one.workloads}) > 1:
             self._say(name, "its evaluations are not of one workload")
+        if body["status"] in KEEPS and goal.journal is None:
+            self._acceptance.kept(name, body["goal"], one.tree)
         derived = self._derive(one, goal, body)
         if body["goal"] in self._campaigns:
             sign = 1.0 if goal.direction == "higher" else -1.0

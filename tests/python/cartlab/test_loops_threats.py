@@ -327,6 +327,42 @@ if round == 4: config(fast=True)
     assert one.cartlab("verify") == 0
 
 
+def _acceptance(checks: bool, *runs: tuple[str, str, dict[str, Any]], sealed: int = 0) -> list[str]:
+    """What verify says of a keep of g-r1, whose tree is "t", after these runs (attempt, role, body)."""
+    from cartlab.verify.acceptance import Acceptance
+
+    said: list[str] = []
+    replay = Acceptance(lambda name, what: said.append(what))
+    asked = {"witnesses": {"checks": "make test" if checks else ""}}
+    replay.goal({"goal": "g", "op": "opened", "describes": {"protocol": asked}})
+    if sealed:
+        replay.goal({"goal": "g", "op": "holdout", "digest": "d", "looks": sealed})
+    for attempt, role, body in runs:
+        whole = {"goal": "g", "role": role, "tree": "t", "passed": True, "digest": "d", **body}
+        replay.measurement({"attempt": attempt, "body": whole})
+    replay.kept("g-r1", "g", "t")
+    return said
+
+
+def test_la13_la12_verify_asks_each_keep_for_its_checks_and_its_holdout() -> None:
+    base = ("g-reference0", "checks", {"ids": ["a", "b"], "skipped": ["b"]})
+    ran = ("g-r1", "checks", {"ids": ["a", "b", "c"], "skipped": ["b"]})
+    look = ("g-r1", "holdout", {})
+    assert _acceptance(False) == _acceptance(True, base, ran) == []
+    assert _acceptance(True, base) == ["kept without the checks that its protocol asks for"]
+    assert _acceptance(True, ran) == ["kept by checks that were never run on the baseline"]
+    weaker = "kept by checks that are weaker than the baseline's"
+    assert _acceptance(True, base, ("g-r1", "checks", {"ids": ["a"], "skipped": []})) == [weaker]
+    assert _acceptance(True, base, ("g-r1", "checks", {"ids": ["a", "b"], "skipped": ["a"]})) == [weaker]
+    other = ("g-r1", "checks", {"ids": ["a", "b"], "skipped": [], "tree": "other"})
+    assert _acceptance(True, base, other) == ["kept without the checks that its protocol asks for"]
+    assert _acceptance(False, look, sealed=1) == []
+    assert _acceptance(False, sealed=1) == ["kept without passing the sealed holdout"]
+    assert _acceptance(False, ("g-r0", "holdout", {}), look, sealed=1) == ["look 2 at a holdout with 1"]
+    another = "a look at another holdout than the one that was sealed"
+    assert _acceptance(False, ("g-r1", "holdout", {"digest": "e"}), sealed=1) == [another]
+
+
 def test_la13_tests_are_read_from_plain_xml_alone() -> None:
     data = b"""<testsuites><testsuite><testcase classname="a" name="x"/>
     <testcase classname="a" name="y"><skipped type="pytest.xfail"/></testcase></testsuite></testsuites>"""

@@ -16,6 +16,8 @@ except ImportError as missing:
         os.environ[AGAIN] = "1"
         os.execv(str(PYTHON), [str(PYTHON), str(HERE), *sys.argv[1:]])
     sys.exit(f"rollcart cannot be imported ({missing}); run: make setup")
+except KeyboardInterrupt:  # before there is anything to end
+    sys.exit(130)
 
 if __name__ == "__main__":
     os.environ.pop(AGAIN, None)

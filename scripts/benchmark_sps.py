@@ -27,9 +27,14 @@ except ImportError as missing:
         os.environ[AGAIN] = "1"
         os.execv(str(PYTHON), [str(PYTHON), str(HERE), *sys.argv[1:]])
     sys.exit(f"rollcart cannot be imported ({missing}); run: make setup")
+except KeyboardInterrupt:  # before there is anything to end
+    sys.exit(130)
 
 if __name__ == "__main__":
     os.environ.pop(AGAIN, None)
     config = tomllib.loads((REPOSITORY / "autoresearch.toml").read_text())
     params = config["workload"][config["default_workload"]]["params"]
-    sys.exit(main(sys.argv[1:], nes_batch, params, REPOSITORY))
+    try:
+        sys.exit(main(sys.argv[1:], nes_batch, params, REPOSITORY))
+    except KeyboardInterrupt:  # its sides are closed by then
+        sys.exit(130)

@@ -1,10 +1,11 @@
-"""stdout as `rollcart` may find it: nobody reads on, or its encoding is an old one."""
+"""Commands that are cut short: nobody reads on, an old encoding, Ctrl-C while loading or at work."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -42,3 +43,32 @@ def test_help_is_whole_in_an_old_encoding() -> None:
         [sys.executable, "-m", "rollcart", "--help"], capture_output=True, text=True, env=env
     )
     assert done.returncode == 0 and "exit codes" in done.stdout
+
+
+SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
+# Ctrl-C while the package is imported, or while it works.
+LOADING = """
+import builtins, runpy, sys
+def interrupted(*_, **__): raise KeyboardInterrupt
+real = builtins.__import__
+builtins.__import__ = lambda name, *rest: interrupted() if name.startswith("rollcart") else real(name, *rest)
+runpy.run_path(sys.argv[1], run_name="__main__")
+"""
+WORKING = """
+import runpy, sys
+import rollcart.bench.main
+def interrupted(*_, **__): raise KeyboardInterrupt
+rollcart.bench.main.main = interrupted
+sys.path.insert(0, sys.argv[1].rpartition("/")[0])
+runpy.run_path(sys.argv[1], run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "text"),
+    [("benchmark_sps.py", LOADING), ("benchmark_sps.py", WORKING), ("benchmark_rollout.py", LOADING)],
+)
+def test_ctrl_c_is_an_exit_code_and_no_traceback(script: str, text: str) -> None:
+    command = [sys.executable, "-c", text, str(SCRIPTS / script)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

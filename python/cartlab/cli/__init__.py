@@ -70,6 +70,8 @@ def main(
 def _chosen(words: list[str], program: str, repository: Path | None, lab: Lab | None) -> int:
     """The introduction, or one row's command."""
     name, rest = hoist(words)
+    if name == "help":
+        return _chosen([*rest, "--help"], program, repository, lab)
     if name is None and rest and rest[-1] in ("-h", "--help"):
         return _introduce(program)
     row = BY_NAME.get(name or "")

@@ -67,6 +67,11 @@ def test_the_module_is_the_command(bench: Bench) -> None:
     assert done.returncode == 0 and done.stdout.startswith("usage: cartlab COMMAND")
 
 
+def test_help_is_also_a_word(bench: Bench) -> None:
+    assert bench.run("help").out == bench.run("--help").out
+    assert bench.run("help", "screen").out == bench.run("screen", "--help").out
+
+
 def test_help_of_the_second_script_may_be_cut_too(bench: Bench) -> None:
     done = unread(bench, REF_BENCHMARK, "--help")
     assert (done.returncode, done.stderr) == (0, "")

@@ -15,7 +15,7 @@ from cartlab.outcome import Outcome
 from cartlab.root import make_folder
 
 # importing.FORMATS, whose module brings more along; a test holds them equal.
-FORMS = ("auto", "ledger", "experiences", "journal", "karpathy", "leo", "experiments", "board")
+FORMS = ("auto", "ledger", "experiences", "journal", "karpathy", "leo", "experiments", "board", "speed")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
         choices=FORMS,
         default="auto",
         help="what the file is: an export, experiences.md, autoresearch.jsonl or .auto/log.jsonl (journal), "
-        "results.tsv (karpathy, leo), EXPERIMENTS.md, board.jsonl (default: by its beginning)",
+        "results.tsv (karpathy, leo, or a speed controller's), EXPERIMENTS.md, board.jsonl (default: by its "
+        "beginning)",
     )
 
 

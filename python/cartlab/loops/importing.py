@@ -8,12 +8,13 @@ in the same file twice changes nothing. To read a further format: a row in FORMA
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cartlab.errors import BadInput
 from cartlab.ledger import Ledger
+from cartlab.ledger.columns import unescape
 from cartlab.loops import experiences, journal_file, tsv
 from cartlab.loops.campaign import board, tables
 from cartlab.model import STATUSES, digest_of
@@ -22,7 +23,7 @@ from cartlab.model import STATUSES, digest_of
 @dataclass(frozen=True)
 class Taken:
     """One row of a file. status: the ledger's word; value: None where the file has none that is a number;
-    native: the row as the file has it.
+    native: the row as the file has it; cells: further cells of results.tsv that it fills.
     """
 
     status: str
@@ -30,6 +31,7 @@ class Taken:
     commit: str
     description: str
     native: dict[str, Any]
+    cells: Mapping[str, Any] = field(default_factory=dict)
 
 
 # A word of a file -> a status of the ledger. What failed in a way that a word does not tell has crashed.
@@ -151,6 +153,36 @@ def from_board(text: str) -> list[Taken]:
     return out
 
 
+# Of a speed controller's row, what is text; a ratio of its own is no estimate of ours.
+_SPEED_CELLS = ("baseline_commit", "benchmark_tier", "workload_hash", "median_pair_ratio", "mean_pair_ratio")
+
+
+def from_speed(text: str) -> list[Taken]:
+    """A speed controller's results.tsv: the document's columns in any number and order, by their names."""
+    lines = text.split("\n")
+    head = lines[0].rstrip("\r").split("\t")
+    missing = [name for name in ("commit", "status", "description") if name not in head]
+    if missing:
+        raise BadInput(f"results.tsv must have the column {missing[0]}; found {lines[0][:200]!r}")
+    out = []
+    for number, line in enumerate(lines[1:], 2):
+        if not line.strip():
+            continue
+        cells = [unescape(cell) for cell in line.rstrip("\r").split("\t")]
+        if len(cells) != len(head):
+            raise BadInput(
+                f"results.tsv line {number}: expected {len(head)} cells, found {len(cells)}",
+                "a cell may hold no tab",
+            )
+        row = dict(zip(head, cells, strict=True))
+        status = row["status"] if row["status"] in STATUSES else "inconclusive"
+        value = _number(row.get("median_pair_ratio"))
+        kept: dict[str, Any] = {name: row[name] for name in _SPEED_CELLS[:3] if row.get(name)}
+        kept |= {name: found for name in _SPEED_CELLS[3:] if (found := _number(row.get(name))) is not None}
+        out.append(Taken(status, value, row["commit"], row["description"], dict(row), kept))
+    return out
+
+
 FORMATS: dict[str, Callable[[str], list[Taken]]] = {
     "experiences": from_experiences,
     "journal": from_journal,
@@ -158,6 +190,7 @@ FORMATS: dict[str, Callable[[str], list[Taken]]] = {
     "leo": from_leo,
     "experiments": from_experiments,
     "board": from_board,
+    "speed": from_speed,
 }
 
 
@@ -175,6 +208,8 @@ def detect(text: str) -> str | None:
         return "leo"
     if lines[0].startswith("commit\t"):
         return "karpathy"
+    if {"commit", "status", "benchmark_tier"} <= set(lines[0].split("\t")):
+        return "speed"
     heads = [line for line in lines if line.startswith("|")][:1]
     cells = [cell.strip().lower() for cell in heads[0].strip("|").split("|")] if heads else []
     if cells == [name.lower() for name in experiences.COLUMNS]:
@@ -218,6 +253,7 @@ def take_in(ledger: Ledger, rows: Iterable[Taken], form: str, name: str) -> list
                 "value": row.value,
                 "native": row.native,
                 "row": {
+                    **row.cells,
                     "commit": row.commit or None,
                     "mode": form,
                     "decision": STATUSES[row.status].decision,

@@ -198,6 +198,36 @@ def test_a_journal_is_written_as_both_tables(tmp_path: Path, monkeypatch: pytest
     assert leo.direction == "lower"
 
 
+def test_a_speed_controller_s_table_is_read_by_its_column_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cartlab.ledger.columns import RESULTS_TSV_COLUMNS, line_of, parse_table
+
+    one = small_experiment.make_bare(tmp_path)
+    monkeypatch.chdir(one.repo)
+    first = RESULTS_TSV_COLUMNS[:30]
+    row = {
+        "commit": "a" * 40,
+        "status": "keep",
+        "benchmark_tier": "local_acceptance",
+        "median_pair_ratio": 1.07,
+    }
+    cells = dict(zip(RESULTS_TSV_COLUMNS, line_of({**row, "description": "a\tb"}).split("\t"), strict=True))
+    lines = ["\t".join(first), "\t".join(cells[name] for name in first)]
+    text = "\n".join(lines) + "\n"
+    assert importing.detect(text) == "speed"
+    (found,) = importing.read(text, "speed")
+    assert (found.status, found.value, found.description) == ("keep", 1.07, "a\tb")
+    with pytest.raises(BadInput, match="line 2: expected 30 cells"):
+        importing.read(text.replace("keep\t", "keep\t\t"), "speed")
+    (tmp_path / "results.tsv").write_text(text)
+    assert one.cartlab("import", str(tmp_path / "results.tsv")) == 0
+    (shown,) = parse_table((one.root / "results.tsv").read_text())
+    assert (shown["status"], shown["median_pair_ratio"], shown["lcb"]) == ("keep", "1.07", "")
+    assert shown["description"] == "imported: a\tb"
+    assert one.cartlab("report", "--format", "md") == 0
+
+
 def test_every_verdict_has_a_word_that_both_tables_read_again() -> None:
     for name, words in states.VIEWS.items():
         assert words.leo in (*importing._LEO, "—"), name

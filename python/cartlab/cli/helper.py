@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
-from cartlab.cli import loopdesk
+from cartlab.cli import loopdesk, streams
 from cartlab.cli.context import Context
 from cartlab.cli.options import number
 from cartlab.cli.talk import Talk
@@ -24,6 +25,11 @@ NO_CONFIG = 1
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command line and return its exit code: 0 also for a discard, as in the document's tool."""
+    streams.prepare()
+    return streams.ended(_run(argv))
+
+
+def _run(argv: list[str] | None) -> int:
     try:
         space = _parser().parse_args(argv)
     except SystemExit as end:
@@ -32,7 +38,7 @@ def main(argv: list[str] | None = None) -> int:
         context = Context(command=space.verb, phase="record", program=PROG, talk=talk)
         try:
             for line in _VERBS[space.verb](context, space, (context.cwd / space.jsonl).resolve()):
-                print(line)
+                streams.put(line, sys.stdout)
         except CartlabError as error:
             talk.warn(f"error: {error.message}" + (f"\n  try: {error.hint}" if error.hint else ""))
             return error.exit_code

@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """Play a journal session with a scripted researcher and write docs/transcripts/journal.md from what was said.
 
-    .venv/bin/python scripts/transcript_journal.py
+    .venv/bin/python docs/transcripts/journal.py
 
 Everything runs in a temporary folder, with the command line of this checkout. Times, ids and places are
 shortened, so that two runs differ in nothing else.
@@ -19,8 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[1]
-PAGE = REPOSITORY / "docs" / "transcripts" / "journal.md"
+REPOSITORY = Path(__file__).resolve().parents[2]
+PAGE = Path(__file__).with_suffix(".md")
 CARTLAB = "import sys; from cartlab.cli import main; sys.exit(main())"
 PROGRAM = """\
 import json, time
@@ -157,7 +156,7 @@ def _play(stage: Stage) -> bool:
     stage.lines = [
         "# A journal session",
         "",
-        "Written by `scripts/transcript_journal.py`; run it again for the same.",
+        "Written by `docs/transcripts/journal.py`; run it again for the same.",
     ]
     stage.say("A program whose cost is to fall, its checks off limits, seven experiments at most.")
     codes = [

@@ -306,3 +306,20 @@ def test_ctrl_c_ends_the_commands_of_all_slots_and_the_next_run_goes_on(tmp_path
         assert not Path(f"/proc/{mark.name}").exists()
     one.run([], generations=1)
     assert one.statuses() == ["discard", "keep"]
+
+
+def test_ls29_stop_ends_a_campaign_after_its_wave_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    one = small_campaign.bare(tmp_path)
+    ideas = [[rate(0.2), rate(0.3), rate(0.4)]]
+    body = small_campaign.RESEARCHER + (
+        "import subprocess\n"
+        "if idea['settings']['rate'] == 0.2: subprocess.run([sys.executable, '-m', 'cartlab', 'stop', "
+        f"'--reason', 'enough', '--autoresearch-root', {str(one.made.root)!r}], check=True, "
+        f"cwd={str(one.made.repo)!r})\n"
+    )
+    one.desk.options = replace(one.desk.options, isolation="process")
+    campaign = one.run(ideas, body, slots=1, generations=1)
+    assert (campaign.goal.state, campaign.goal.reason) == ("stopped_by_user", "enough")
+    assert one.statuses() == ["keep", None, None]
+    assert one.run(ideas, generations=1).goal.state == "paused"
+    assert one.statuses() == ["keep", "discard", "keep"]

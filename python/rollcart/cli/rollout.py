@@ -62,12 +62,12 @@ def run(options: argparse.Namespace, talk: Talk) -> Answer:
     if options.policy_threads == "one":
         _one_policy_thread()
     ppo_options.need_jax()
-    from rollcart.ppo import benchmark
-
     if options.iterations < 1:
         raise CommandError(f"--iterations: expected a number from 1 up, found {options.iterations}", USAGE)
-    if options.engine == "ray":
+    if options.engine != "local":
         return _distributed(options, talk)
+    from rollcart.ppo import benchmark
+
     cells = [_measured(options, cell, talk) for cell in _cells(options)]
     ratios = _ratios(cells)
     document = {"evidence": "learning", "host": benchmark.host(), "cells": cells, "against_peer": ratios}
@@ -84,12 +84,16 @@ def run(options: argparse.Namespace, talk: Talk) -> Answer:
 
 def _distributed(options: argparse.Namespace, talk: Talk) -> Answer:
     """Rollouts alone, in actors: each cell in this process first, then in Ray's."""
-    from rollcart.ppo import actors, benchmark
-    from rollcart.ppo.trainer import make_env
+    from rollcart.ppo import actors
 
     if options.peer:
         raise CommandError("--engine ray measures rollcart alone: leave --peer out", USAGE)
     counts = _numbers("--actors", options.actors)
+    # Before JAX: Ray starts its processes by a fork, which JAX's threads do not survive.
+    remote = actors.ENGINES[options.engine]()
+    from rollcart.ppo import benchmark
+    from rollcart.ppo.trainer import make_env
+
     cells = []
     for cell in _cells(options):
         # An actor has one thread unless told otherwise: all of them share the machine.
@@ -98,7 +102,7 @@ def _distributed(options: argparse.Namespace, talk: Talk) -> Answer:
         env = make_env(settings, options.rom_path)
         weights, see = benchmark.host_policy(settings, env, params, see)
         rows = []
-        for engine, numbers in ((actors.Local(), [1]), (actors.ENGINES[options.engine](), counts)):
+        for engine, numbers in ((actors.Local(), [1]), (remote, counts)):
             for count in numbers:
                 progress = talk.progress
                 rows.append(

@@ -93,7 +93,7 @@ class Ray:
             raise ConfigError(f"--engine ray needs Ray ({error}): pip install 'rollcart[ray]'") from None
         self._ray, self._rollout_actors = ray, rollout_actors
         if not ray.is_initialized():
-            ray.init(include_dashboard=False, log_to_driver=False)
+            ray.init(include_dashboard=False, log_to_driver=False, logging_level="ERROR")
 
     def start(self, count: int, policy: Any, settings: Settings) -> Sequence[Any]:
         threads = settings.threads or 1

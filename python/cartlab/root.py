@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,15 +30,21 @@ class Root:
     source: str
 
 
-def find_repository(start: Path, fallback: Path | None = None) -> Path:
-    """The repository a command speaks about: the one around `start` if it has an autoresearch.toml, else
-    `fallback`.
+def _nothing(top: Path) -> bool:
+    return False
+
+
+def find_repository(
+    start: Path, fallback: Path | None = None, meant: Callable[[Path], bool] = _nothing
+) -> Path:
+    """The repository a command speaks about: the one around `start` if it has an autoresearch.toml or
+    `meant` says so of its top, else `fallback`.
 
     A script that lies in a repository passes its own as the fallback. Raises UsageError when neither will
     do.
     """
     around = _top_of(start)
-    if around is not None and (around / CONFIG_NAME).is_file():
+    if around is not None and ((around / CONFIG_NAME).is_file() or meant(around)):
         return around
     if fallback is not None and (top := _top_of(fallback)) is not None:
         return top
@@ -46,8 +52,17 @@ def find_repository(start: Path, fallback: Path | None = None) -> Path:
         return around
     raise UsageError(
         f"expected to be run inside a git repository, found none around {start}",
-        hint=f"change into a clone that has an {CONFIG_NAME} at its top",
+        hint="change into a clone; any will do for a research loop, everything else wants one with an "
+        f"{CONFIG_NAME} at its top",
     )
+
+
+def has_state(top: Path, environ: Mapping[str, str]) -> bool:
+    """Does the repository have a root of its own: one that its `.env` names, or a ledger in its default
+    folder.
+    """
+    named = read_dotenv(top / ".env").get(VARIABLE, "").strip()
+    return bool(named) or (default_folder(top, environ) / "events.jsonl").is_file()
 
 
 def _top_of(start: Path) -> Path | None:

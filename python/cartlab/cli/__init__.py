@@ -188,7 +188,13 @@ def _run(
     module = load(row)
     request = module.translate(space)
     context = Context.open(
-        space, talk, program=program, command=row.name, phase=row.phase, fallback=repository
+        space,
+        talk,
+        program=program,
+        command=row.name,
+        phase=row.phase,
+        fallback=repository,
+        any_repository=row.any_repository,
     )
     context.lab_override = lab
     previous = signal.signal(signal.SIGTERM, _as_interrupt)

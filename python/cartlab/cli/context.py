@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from cartlab.cli.options import Common, common
 from cartlab.cli.talk import Talk
 from cartlab.outcome import Outcome, Report
-from cartlab.root import Root, find_repository, resolve_root
+from cartlab.root import Root, find_repository, has_state, resolve_root
 
 if TYPE_CHECKING:
     from cartlab.pipeline.lab import Lab
@@ -38,6 +38,7 @@ class Context:
     fallback: Path | None = None
     lab_override: Lab | None = None
     about: Path | None = None  # a folder that says by where it lies which repository is meant
+    any_repository: bool = False  # the command works on whatever repository is around us, as the loops do
 
     @classmethod
     def open(
@@ -49,14 +50,20 @@ class Context:
         command: str,
         phase: str,
         fallback: Path | None = None,
+        any_repository: bool = False,
     ) -> Context:
-        return cls(command, phase, program, talk, common(space), fallback=fallback)
+        made = cls(command, phase, program, talk, common(space), fallback=fallback)
+        made.any_repository = any_repository
+        return made
 
     @cached_property
     def repo(self) -> Path:
         if self.about is not None:
             return find_repository(self.about)
-        return find_repository(self.cwd, self.fallback)
+        # Where a loop was opened, `status` and its like speak of that repository too.
+        return find_repository(
+            self.cwd, self.fallback, lambda top: self.any_repository or has_state(top, self.environ)
+        )
 
     @cached_property
     def root(self) -> Root:

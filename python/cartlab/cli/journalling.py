@@ -61,7 +61,9 @@ def desk_for(context: Context, request: Request, ledger: Ledger) -> Desk:
             "journal init --name TEXT --metric-name NAME --command CMD --approve REASON",
         )
     options = loopdesk.options(context, request.flags)
-    return Desk(context.repo, context.root.path, ledger, goal.id, context.talk, options)
+    return Desk(
+        loopdesk.repository_of(context, goal), context.root.path, ledger, goal.id, context.talk, options
+    )
 
 
 def _recorded(context: Context, out: Outcome) -> Outcome:

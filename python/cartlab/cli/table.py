@@ -14,13 +14,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Row:
-    """name as typed; module under cartlab.cli; phase of its report; what it is for; example command lines."""
+    """name as typed; module under cartlab.cli; phase of its report; what it is for; example command lines;
+    any_repository: it works on the git repository around the caller, whether or not that has an
+    autoresearch.toml.
+    """
 
     name: str
     module: str
     phase: str
     summary: str
     examples: tuple[str, ...]
+    any_repository: bool = False
 
 
 ROWS: tuple[Row, ...] = (
@@ -130,6 +134,7 @@ ROWS: tuple[Row, ...] = (
         "orient",
         "is an experiment ready for a research loop? Then write its protocol and its table of rounds",
         ("handoff DESIGN.md --run-vp", "handoff DESIGN.md --vp-evidence vp-l1.json --locale en"),
+        any_repository=True,
     ),
     Row(
         "supervise",
@@ -140,6 +145,7 @@ ROWS: tuple[Row, ...] = (
             'supervise autoresearch-protocol.md --researcher "my-agent {prompt}"',
             'supervise experiment/ --researcher "./propose.sh" --policy verified',
         ),
+        any_repository=True,
     ),
     Row(
         "attempt",
@@ -151,6 +157,7 @@ ROWS: tuple[Row, ...] = (
             'attempt submit --strategy "cosine schedule"',
             'attempt close --reason "wrong file"',
         ),
+        any_repository=True,
     ),
     Row(
         "protocol",
@@ -158,6 +165,7 @@ ROWS: tuple[Row, ...] = (
         "orient",
         "change the running goal's protocol, logged with who, when and why",
         ("protocol set max_rounds 20", 'protocol set target 0.95 --reason "agreed"'),
+        any_repository=True,
     ),
     Row(
         "holdout",
@@ -168,6 +176,7 @@ ROWS: tuple[Row, ...] = (
             'holdout seal experiment/ --files ../hidden --command "python {holdout}/test.py" --looks 5',
             "holdout final",
         ),
+        any_repository=True,
     ),
     Row(
         "serve",
@@ -182,6 +191,7 @@ ROWS: tuple[Row, ...] = (
         "acceptance",
         "run a kept attempt again from a fresh checkout, and hold what is stored against it",
         ("audit r3", "audit 20260101-120000 --json", "audit r3 --runs 8"),
+        any_repository=True,
     ),
     Row(
         "show",
@@ -189,6 +199,7 @@ ROWS: tuple[Row, ...] = (
         "orient",
         "the goal with its rounds, or one attempt with its patch and its runs",
         ("show", "show r3"),
+        any_repository=True,
     ),
     Row(
         "journal",
@@ -206,6 +217,7 @@ ROWS: tuple[Row, ...] = (
             'journal finalize create --approve "reviewed the plan"',
             "journal summary --jsonl old/autoresearch.jsonl",
         ),
+        any_repository=True,
     ),
     Row(
         "campaign init",
@@ -216,6 +228,7 @@ ROWS: tuple[Row, ...] = (
             "campaign init faster-slope --protocol slope/autoresearch-protocol.md",
             "campaign init faster-slope --set metric=val_bpb --set direction=lower --compute none",
         ),
+        any_repository=True,
     ),
     Row(
         "campaign plan",
@@ -223,6 +236,7 @@ ROWS: tuple[Row, ...] = (
         "orient",
         "the next generation's hypotheses: cited, diverse, each with mechanism, size and falsification",
         ("campaign plan --hypotheses matrix.json", 'campaign plan --researcher "my-agent {prompt}"'),
+        any_repository=True,
     ),
     Row(
         "campaign critique",
@@ -233,6 +247,7 @@ ROWS: tuple[Row, ...] = (
             "campaign critique --scores scores.json",
             'campaign critique --researcher "my-agent {prompt}" --quality 7',
         ),
+        any_repository=True,
     ),
     Row(
         "campaign run",
@@ -243,6 +258,7 @@ ROWS: tuple[Row, ...] = (
             'campaign run --researcher "my-agent {prompt}" --generations 1',
             'campaign run faster-slope --researcher "my-agent {prompt}" --propose --slots 2',
         ),
+        any_repository=True,
     ),
     Row(
         "campaign ladder",
@@ -254,6 +270,7 @@ ROWS: tuple[Row, ...] = (
             'campaign ladder --add "closed form" --program solver.md --source https://example.org/solver',
             'campaign ladder --searched "https://example.org/search?q=slope"',
         ),
+        any_repository=True,
     ),
     Row(
         "campaign done",
@@ -261,6 +278,7 @@ ROWS: tuple[Row, ...] = (
         "orient",
         "is the campaign done: its documents, no open row, and a result that the ledger bears out",
         ("campaign done", "campaign done faster-slope --json"),
+        any_repository=True,
     ),
     Row(
         "record",

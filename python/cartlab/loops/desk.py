@@ -168,11 +168,28 @@ def newest(events: list[Event], loop: str | None = None, worktree: Path | None =
 
 
 def attempt_named(events: list[Event], name: str) -> tuple[Goal, Try]:
-    """The one attempt whose id contains `name`; BadInput otherwise."""
-    hits = [(goal, one) for goal in goals.fold(events).values() for one in goal.tries if name in one.id]
-    exact = [hit for hit in hits if hit[1].id == name]
-    if len(exact or hits) != 1:
-        raise BadInput(
-            f"expected one attempt with {name!r}, found {len(hits)}", "`status` and `show` list the ids"
-        )
-    return (exact or hits)[0]
+    """The attempt that a name means: its id, a round of the newest goal (`7`, `r7`, `R7`), or a part of one
+    attempt's id alone; BadInput otherwise.
+    """
+    known = goals.fold(events)
+    tries = [(goal, one) for goal in known.values() for one in goal.tries]
+    for hits in (
+        [hit for hit in tries if hit[1].id == name],
+        _of_round(list(known.values()), name),
+        [hit for hit in tries if name in hit[1].id],
+    ):
+        if len(hits) == 1:
+            return hits[0]
+    some = ", ".join(one.id for _, one in (hits or tries)[-5:])
+    raise BadInput(
+        f"expected one attempt with {name!r}, found {len(hits)}",
+        f"a round of the newest goal (r3), or an id such as {some}" if some else "no loop has an attempt yet",
+    )
+
+
+def _of_round(known: list[Goal], name: str) -> list[tuple[Goal, Try]]:
+    """The newest goal's last attempt at a round."""
+    number = name.lower().removeprefix("r")
+    if not known or not number.isdecimal():
+        return []
+    return [(known[-1], one) for one in known[-1].tries if one.round == int(number)][-1:]

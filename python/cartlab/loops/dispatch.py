@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cartlab.errors import BadInput
+from cartlab.errors import BadInput, NotLegalNow
 from cartlab.loops import commands, experiences, protocol, tasks, trees, views
 from cartlab.loops.desk import Desk
 from cartlab.loops.goals import SUPERVISE, Goal, Try
@@ -20,6 +20,8 @@ from cartlab.loops.worktree import repository_state
 
 VIEW_NAMES = ("experiences.md", "autoresearch-protocol.md")
 STRATEGY_CAP = 500
+# A shell's exit codes for a program that it may not run and for one that it does not find.
+CANNOT_RUN = (126, 127)
 # The names of what the researcher is handed, beside the placeholders of the same names.
 ENVIRONMENT = {"prompt": "AR_PROMPT", "submission": "AR_SUBMISSION", "work": "AR_WORK"}
 
@@ -120,6 +122,18 @@ def dispatched(desk: Desk, goal: Goal, one: Try) -> Dispatch:
     )
 
 
+def require_program(failed: Failed | None) -> None:
+    """NotLegalNow where the researcher's command cannot run here: the rounds that are left would all be spent
+    on the same mistake. The open attempt is taken back when the loop is taken up again.
+    """
+    if failed is not None and failed.missing:
+        raise NotLegalNow(
+            f"expected a researcher's command that can be run, found: {failed.insight}",
+            "correct the command and run the same line again; no round was spent. Names without / are looked "
+            "for on the PATH, those with one from the experiment's folder in the working copy",
+        )
+
+
 def research(
     desk: Desk,
     goal: Goal,
@@ -178,5 +192,9 @@ def research(
     ready = any(line.strip() == tasks.READY for line in ran.output.splitlines())
     if ran.returncode != 0 and not ready:
         words = commands.plain((ran.complaint.splitlines() or ["no output"])[-1], 300)
-        return Failed("crashed", f"crash: {words}. Likely cause: the researcher's command failed")
+        return Failed(
+            "crashed",
+            f"crash: {words}. Likely cause: the researcher's command failed",
+            missing=ran.returncode in CANNOT_RUN,
+        )
     return None

@@ -42,10 +42,13 @@ _PROBE = Path(__file__).with_name("parity_probe.py")
 
 
 class Failed(CartlabError):
-    """A run that ends the round: status is the verdict's word, `insight` what the next round should know."""
+    """A run that ends the round: status is the verdict's word, `insight` what the next round should know;
+    missing: the shell found no such program, or could not run it.
+    """
 
-    def __init__(self, status: str, insight: str, transient: bool = False) -> None:
+    def __init__(self, status: str, insight: str, transient: bool = False, missing: bool = False) -> None:
         super().__init__(insight)
+        self.missing = missing
         self.verdict = status
         self.insight = insight
         self.transient = transient

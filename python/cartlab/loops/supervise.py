@@ -106,7 +106,7 @@ def next_round(goal: Goal, extend: int | None) -> int:
     if goal.state in ENDED and not extend:
         raise NotLegalNow(
             f"this goal is done: {goal.state}. {views.experiences_of(goal).best} is its best value",
-            "--extend N goes on for N more rounds",
+            "`supervise PROTOCOL --extend N` goes on for N more rounds",
         )
     if goal.state not in ("not_started", "running", "stopped_by_user", *ENDED):
         raise NotLegalNow(f"a goal that is {goal.state} cannot be taken up", "`show` tells why it is")
@@ -150,6 +150,7 @@ def one_round(desk: Desk, researcher: str, number: int) -> None:
     goal = desk.goal()
     given = dispatch.start(desk, goal, number, "supervise")
     failed = dispatch.research(desk, goal, given, researcher)
+    dispatch.require_program(failed)
     finding = intake.take_in(desk, goal, given)
     settle(desk, given, finding, failed)
     for _ in range(desk.options.train_retries):
@@ -224,6 +225,8 @@ def _tell_round(desk: Desk, goal: Goal, number: int) -> None:
         protocol, number, row.result or "none", row.verdict or "undecided", best.text, best.round
     ):
         desk.voice.say(line)
+    if not row.result and row.insight:
+        desk.voice.say(f"  Why: {row.insight}")
     since = len(last) - max((at + 1 for at, one in enumerate(last) if one.kept), default=0)
     if since and since % desk.options.plateau == 0:
         desk.voice.say(plateau(last, since))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from cartlab.loops import commands, views
+from cartlab.loops import commands, dispatch, views
 from cartlab.loops.campaign import budget, compute, experiment, slots, told, verdicts
 from cartlab.loops.campaign.budget import Budget
 from cartlab.loops.campaign.experiment import Launch, Plan
@@ -86,6 +86,8 @@ def wave(
     verdicts.stand_on(desk, campaign, chosen[0].gen, campaign.goal.accepted)
     launches = [experiment.start(desk, campaign, one, slot) for one, slot in zip(chosen, free, strict=True)]
     commands.at_once(lambda one: experiment.research(desk, campaign, one, plan), launches)
+    for one in launches:
+        dispatch.require_program(one.failed)
     for one in launches:
         experiment.take_in(desk, campaign, one)
     to_measure = [one for one in launches if one.result is None]

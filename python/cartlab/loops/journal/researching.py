@@ -46,6 +46,7 @@ def one_experiment(desk: Desk, researcher: str) -> Try:
     goal = desk.goal()
     given = start(desk, goal)
     failed = dispatch.research(desk, goal, given, researcher)
+    dispatch.require_program(failed)
     told, flags = submission(given)
     entry = Entry(
         description=str(told.get("description") or told.get("strategy") or "no description was given"),

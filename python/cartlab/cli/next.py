@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cartlab.cli.context import Context
 from cartlab.glance import ROWS, Glance, glance
 from cartlab.outcome import Outcome
+from cartlab.root import CONFIG_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,11 +59,12 @@ def run(context: Context, request: Request) -> Outcome:
     out.report.inputs = ["current.json", "results.tsv"] if seen else [f"root {root}"]
     out.report.next = context.line(first["command"])
     state = seen.current.get("state") if seen else None
-    where = (
-        f"round {seen.current['round_id']}: {state}"
-        if seen and state
-        else "no round is open: every command works as typed"
-    )
+    none = "no round is open: every command works as typed"
+    if not (context.repo / CONFIG_NAME).is_file():
+        none = (
+            f"{context.repo.name} has no {CONFIG_NAME}: research loops work here, the speed commands do not"
+        )
+    where = f"round {seen.current['round_id']}: {state}" if seen and state else none
     out.details = {
         "actions": [{**one, "command": context.line(one["command"])} for one in actions],
         "round": state,
@@ -75,7 +77,11 @@ def run(context: Context, request: Request) -> Outcome:
 
 
 def actions_now(context: Context, seen: Glance | None) -> list[dict[str, Any]]:
-    """The open round's own list; advice where there is none."""
+    """The open round's own list; advice where there is none. A repository that cannot be measured for speed
+    is asked for its loops alone.
+    """
+    if not (context.repo / CONFIG_NAME).is_file():
+        return of_loops(context)
     if seen and seen.current.get("state") not in (None, "abandoned"):
         return live(context)
     return advice(seen, measured_here(context))
@@ -129,6 +135,46 @@ def live(context: Context) -> list[dict[str, Any]]:
             "legal": True,
         }
         for one in proposals(context)
+    ]
+
+
+def of_loops(context: Context) -> list[dict[str, Any]]:
+    """What the newest research loop of the root wants next, in the form of advice()."""
+    from cartlab.ledger import Ledger
+    from cartlab.loops import desk
+    from cartlab.loops.states import ENDED
+
+    root = context.root.path
+    goal = desk.newest(Ledger.open(root, mend=False).events()) if (root / "events.jsonl").is_file() else None
+    if goal is None:
+        why = f"no loop was opened yet, and without an {CONFIG_NAME} nothing else can be measured here"
+        return [_action("handoff", why, "handoff DESIGN.md --run-vp")]
+    word = goal.state.replace("_", " ")
+    if goal.loop == "campaign":
+        name = f"the campaign {goal.id} is {word}"
+        last = _action("campaign ladder", f"{name}: where it stands", "campaign ladder")
+        return [last, _action("campaign done", f"{name}: what it still lacks", "campaign done")]
+    if goal.loop != "supervise":
+        name = f"the session {goal.id} is {word}"
+        return [
+            _action("journal status", f"{name}: where it stands and what comes next", "journal status"),
+            _action("journal run", f"{name}: go on with an agent", 'journal run --researcher "CMD"'),
+        ]
+    place = context.repo / str(goal.body["top"])
+    name = f"the loop {goal.id} is {word}"
+    if goal.state in ENDED:
+        more = f'supervise {place} --researcher "CMD" --extend N'
+        return [
+            _action("show", f"{name}: read what came of it", "show"),
+            _action("supervise", "give it more rounds", more),
+        ]
+    return [
+        _action(
+            "supervise",
+            f"{name}: its rounds with an agent's command",
+            f'supervise {place} --researcher "CMD"',
+        ),
+        _action("attempt", "or write the next round yourself", f"attempt start {place}"),
     ]
 
 

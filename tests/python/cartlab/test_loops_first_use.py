@@ -48,6 +48,10 @@ def test_every_command_finds_the_loop_of_the_repository_around_it(
         capsys.readouterr()
         assert main([*command, "--json"], repository=script) == 0
         assert "slope-" in capsys.readouterr().out
+    capsys.readouterr()
+    assert main(["next"], repository=script) == 0
+    said = capsys.readouterr().out
+    assert "next: cartlab show" in said and "calibrate" not in said
     assert main(["show", "r2"], repository=script) == 0
     assert "+{" in capsys.readouterr().out  # the patch, from this repository's objects
     assert main(["protocol", "set", "max_rounds", "3"], repository=script) == 0

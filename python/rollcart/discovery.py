@@ -9,6 +9,7 @@ is in the files is `games`' business.
 
 from __future__ import annotations
 
+import difflib
 import enum
 import importlib.util
 import json
@@ -145,7 +146,14 @@ def list_scenarios(game: str, integrations: Any = None) -> list[str]:
 
 def no_folder(game: str) -> ConfigError:
     """The error for a game that is nowhere."""
-    searched = ", ".join(str(place) for place in [*_custom, *roots()])
+    places = [*_custom, *roots()]
+    searched = ", ".join(str(place) for place in places)
+    known = {path.name for place in places for path in place.glob("*/*-Nes*")}
+    near = difflib.get_close_matches(str(game), known, 1) or [
+        name for name in sorted(known) if name.startswith(f"{game}-Nes")
+    ]
+    advice = f"did you mean {near[0]}? Else " if near else ""
     return ConfigError(
-        f"game: no folder {game} under {searched}; set {DATA_PATH} to a folder that holds stable/{game}"
+        f"game: no folder {game} under {searched}; {advice}set {DATA_PATH} to a folder that holds "
+        f"stable/{game}"
     )

@@ -44,8 +44,11 @@ def examine(
     found = [*_module(), *_machine(), *_games(), *_extras(), *_display()]
     speeds: dict[str, Any] = {}
     if seconds:
-        speed, speeds = _speed(seconds, progress)
-        found += speed
+        try:
+            speed, speeds = _speed(seconds, progress)
+            found += speed
+        except (TypeError, ValueError, AttributeError) as error:  # a module that is not of these sources
+            found.append(Finding("environments", WRONG, f"none can be made: {error}", f"run: {sps.REBUILD}"))
     return found, speeds
 
 

@@ -166,7 +166,7 @@ def _rom_of(game: str, places: tuple[Path, ...]) -> tuple[bytes, str]:
     expected = " or ".join(sorted(_expected(places))) or "any"
     raise RomError(
         f"{game}: its folder {places[0]} has no rom.nes (payload SHA-1 {expected}); "
-        "put your ROM there under that name, or give rom_path="
+        "`rollcart import FOLDER` finds it among yours and puts it there, or give rom_path="
     )
 
 

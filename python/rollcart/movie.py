@@ -90,6 +90,8 @@ class Movie:
         where = os.fspath(path)
         try:
             text = Path(path).read_text()
+        except OSError as error:
+            raise _unreadable(where, error) from None
         except UnicodeDecodeError:
             raise _no_movie(where, "bytes that are no text") from None
         return cls.parse(text, where)
@@ -273,6 +275,8 @@ def from_inputs(path: str | os.PathLike[str], game: games.Game, state: object) -
     where = os.fspath(path)
     try:
         runs = buttons.inputs(Path(path).read_text().splitlines(), where)
+    except OSError as error:
+        raise _unreadable(where, error) from None
     except UnicodeDecodeError:
         raise _no_movie(where, "bytes that are no text") from None
     except ConfigError as error:
@@ -283,8 +287,15 @@ def from_inputs(path: str | os.PathLike[str], game: games.Game, state: object) -
 
 def is_movie(path: str | os.PathLike[str]) -> bool:
     """Whether the file begins as a movie does."""
-    with Path(path).open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC.encode()
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC.encode()
+    except OSError as error:
+        raise _unreadable(os.fspath(path), error) from None
+
+
+def _unreadable(where: str, error: OSError) -> MovieError:
+    return MovieError(f"{where}: expected a movie or a text of inputs that can be read: {error.strerror}")
 
 
 def _no_movie(where: str, found: str) -> MovieError:

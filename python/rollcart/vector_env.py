@@ -7,9 +7,12 @@ native module's.
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import operator
 import os
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, overload
 
 import numpy as np
@@ -31,6 +34,18 @@ if TYPE_CHECKING:
 
 NTSC_FRAMES_PER_SECOND = 60.0988
 _SEED_MASK = (1 << 64) - 1
+
+
+# What other packages call an option of ours, where the names are not alike.
+ELSEWHERE = {
+    "img_height": "resize",
+    "img_width": "resize",
+    "noop_max": "noop_reset_max",
+    "repeat_action_probability": "sticky_action_prob",
+    "seed": "reset(seed=...)",
+    "stack_num": "frame_stack",
+    "use_restricted_actions": "actions",
+}
 
 
 class NesVectorEnv(SendReceive):
@@ -106,6 +121,8 @@ class NesVectorEnv(SendReceive):
     _lanes: _setup.Lanes | None = None
 
     def __new__(cls, game: Any = BUNDLED, *_args: Any, rom_path: Any = None, **_options: Any) -> NesVectorEnv:
+        if unknown := _options.keys() - _known_options():
+            raise TypeError(_no_option(cls.__name__, min(unknown)))
         if isinstance(game, (list, tuple)) or isinstance(rom_path, (list, tuple)):
             from rollcart.mixed_env import MixedNesVectorEnv
 
@@ -239,6 +256,8 @@ class NesVectorEnv(SendReceive):
     ) -> tuple[Any, list[int | None], list[int], bool]:
         """Mask (or None), seeds and starts of a reset, all checked, and whether a start was chosen."""
         options = options or {}
+        if unknown := options.keys() - {"reset_mask", "state"}:
+            raise ConfigError(f"options: expected reset_mask or state, found {min(unknown)!r}")
         mask = self._mask(options.get("reset_mask"), "reset_mask") if "reset_mask" in options else None
         seeds = self._seeds(seed, mask)
         starts, chosen = self._starts, options.get("state") is not None
@@ -500,6 +519,8 @@ class NesVectorEnv(SendReceive):
                 raise ValueError(f"seed: expected 0 or more, found {seed}")
             super().reset(seed=int(seed))
             seeds = [int(seed) + lane for lane in range(self.num_envs)]
+        elif isinstance(seed, (str, bytes, float)):
+            raise ValueError(f"seed: expected an integer or one a lane, found {seed!r}")
         else:
             seeds = [None if one is None else operator.index(one) for one in seed]
             if len(seeds) != self.num_envs:
@@ -516,6 +537,19 @@ class NesVectorEnv(SendReceive):
                 if seeds[lane] is None and not self._seeded[lane]:
                     seeds[lane] = base + lane
         return [None if one is None else one & _SEED_MASK for one in seeds]
+
+
+@cache
+def _known_options() -> frozenset[str]:
+    return frozenset(inspect.signature(NesVectorEnv.__init__).parameters)
+
+
+def _no_option(owner: str, name: str) -> str:
+    """What to say of an argument that there is none of: what it is called here, if that can be guessed."""
+    near = difflib.get_close_matches(name, _known_options() - {"self"}, 1)
+    meant = ELSEWHERE.get(name) or (near[0] if near else "")
+    advice = f"did you mean {meant}?" if meant else "help(rollcart.NesVectorEnv) lists them"
+    return f"{owner}: there is no option {name!r}; {advice}"
 
 
 def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:

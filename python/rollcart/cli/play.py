@@ -58,6 +58,7 @@ def run(options: argparse.Namespace, talk: Talk) -> Answer:
     if options.record:
         session.command("RECORD")
     window.run(options.frames)
+    talk.say(f"played {session.frames} frames of {game.name}")
     for path in session.written:
         talk.say(f"wrote {path}")
     return Answer(

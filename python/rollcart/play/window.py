@@ -42,6 +42,9 @@ class Window:
         pygame = self._pygame
         try:
             pygame.display.init()
+            # What SDL falls back to where there is no display: it would play on with nobody to see it.
+            if pygame.display.get_driver() == "offscreen" and "SDL_VIDEODRIVER" not in os.environ:
+                raise pygame.error("SDL found no display")
             pygame.font.init()
             pygame.joystick.init()
             self._open()

@@ -127,6 +127,7 @@ def test_nothing_that_a_candidate_wrote_becomes_markup(experiment: Experiment, s
         "/attempt/",
         "/attempt/%00",
         "/nothing",
+        "//[",
     ],
 )
 def test_no_path_leads_to_a_file(server: Server, path: str) -> None:

@@ -145,13 +145,16 @@ class Handler(BaseHTTPRequestHandler):
         if not self._is_ours():
             words = "This page is for browsers of this machine, by a loopback address."
             return HTTPStatus.FORBIDDEN, HTML, page.message("Refused", words)
-        return self.server.pages.answer(urlsplit(self.path).path)
+        try:
+            path = urlsplit(self.path).path
+        except ValueError:
+            path = ""
+        return self.server.pages.answer(path)
 
     def _is_ours(self) -> bool:
-        host = urlsplit(f"//{self.headers.get('Host', '')}").hostname or ""
         try:
-            loopback(host)
-        except UsageError:
+            loopback(urlsplit(f"//{self.headers.get('Host', '')}").hostname or "")
+        except (UsageError, ValueError):
             return False
         return True
 

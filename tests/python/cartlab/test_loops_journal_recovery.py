@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -37,15 +38,15 @@ def play(one: Session) -> list[int]:
     return [one.cartlab("journal", *words) for words in steps(one)]
 
 
-def died(one: Session, number: int) -> bool:
-    """Play it in a child that ends after its n-th event; False where it came to its end."""
+def died(work: Callable[[], int], number: int) -> bool:
+    """Do it in a child that ends after its n-th event; False where it came to its end."""
     child = os.fork()
     if child == 0:
         disk.use(DyingAfter(number))
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, 1)
         os.dup2(null, 2)
-        os._exit(max(play(one)))
+        os._exit(0 if work() in (0, 10) else 1)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     assert code in (0, DIED), code
     return code == DIED
@@ -92,7 +93,7 @@ def killed_and_continued(place: Path, pattern: Session, number: int, expected: t
     one = Session(place / "clone", place / "root")
     os.chdir(one.repo)
     before = manifest.scan(one.repo)
-    assert died(one, number), f"the session wrote fewer than {number} events"
+    assert died(lambda: max(play(one)), number), f"the session wrote fewer than {number} events"
     rest = steps(one)[1:] if _opened(one) else steps(one)
     codes = [one.cartlab("journal", *words) for words in rest]
     # What was done already is refused (23); nothing else may be.
@@ -107,3 +108,40 @@ def killed_and_continued(place: Path, pattern: Session, number: int, expected: t
 def _opened(one: Session) -> bool:
     events = Ledger.open(one.root, mend=False).events() if (one.root / "events.jsonl").exists() else []
     return any(event["type"] == "goal" for event in events)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="finds the ledger's descriptor in /proc")
+def test_ld15_a_log_killed_after_any_of_its_events_loses_no_entry_and_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = small_journal.make(tmp_path)
+    monkeypatch.chdir(one.repo)
+    assert one.init() == 0
+    before = manifest.scan(one.repo)
+    for kept in (False, True):
+        number = 0
+        while True:
+            number += 1
+            stands = (one.worktree / "bench.py").read_text()
+            value = f"{9 - number / 100}" if kept else f"{20 + number}"
+            one.x(value)
+            (one.worktree / "new.py").write_text(f"v = {value}\n")
+            known = len(one.results())
+            killed = died(lambda: one.log("a try"), number)
+            decided = one.goal.tries[-1].decision is not None
+            if killed and not decided:
+                # Without a verdict nothing was taken back: hand it in again.
+                assert f"X = {value}\n" in (one.worktree / "bench.py").read_text(), number
+                assert one.log("a try") == (0 if kept else 10), number
+            elif killed:
+                # With one, the next command finishes it; there is nothing more to hand in then.
+                assert one.log("nothing more") == 19, number
+            results = one.results()[known:]
+            assert (results[0].metric, results[0].status) == (float(value), "keep" if kept else "discard")
+            now = (one.worktree / "bench.py").read_text()
+            assert now == (stands.replace(stands.split("\n")[1], f"X = {value}") if kept else stands), number
+            assert (one.worktree / "new.py").exists() == kept and git(one.worktree, "status", "--short") == ""
+            if not killed:
+                break
+        assert number > 8
+    assert manifest.scan(one.repo) == before and one.cartlab("verify") == 0

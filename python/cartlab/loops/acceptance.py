@@ -125,7 +125,7 @@ def run_checks(bench: Bench, base: str) -> Collected:
     folder = bench.lay("checks")
     _lay_over(bench, base, folder, asked.check_files)
     file = folder.parent / "junit.xml"
-    desk.voice.progress(f"round {bench.one.round}: checks (at most {CHECKS_LIMIT_S:g} s)")
+    desk.voice.progress(f"{bench.name}: checks (at most {CHECKS_LIMIT_S:g} s)")
     command = commands.fill(asked.checks, junit=file)
     ran = bench.run(
         command, "checks", folder / bench.top, CHECKS_LIMIT_S, "checks", extra={"AR_JUNIT": str(file)}

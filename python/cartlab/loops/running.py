@@ -67,7 +67,7 @@ class Value:
 class Bench:
     """The runs of one attempt. top: the experiment's folder relative to the tree's top ("" for the top);
     usual: what the baseline's run was like, where the protocol asks for witnesses; more: further
-    variables of the runs' environment.
+    variables of the runs' environment; what: its name for people where it is no round.
     """
 
     desk: Desk
@@ -77,7 +77,13 @@ class Bench:
     commit: str
     more: Mapping[str, str] = field(default_factory=dict)
     usual: Usual = NOTHING_USUAL
+    what: str = ""
     _workload: str = ""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return self.what or f"round {self.one.round}"
 
     @property
     def _logs(self) -> Path:
@@ -160,7 +166,7 @@ class Bench:
             seed=seed,
         )
         limit = protocol.time_limit_s + TRAIN_GRACE_S
-        self.desk.voice.progress(f"round {self.one.round}: training (at most {limit:g} s)")
+        self.desk.voice.progress(f"{self.name}: training (at most {limit:g} s)")
         through = self.desk.options.launcher
         ran = self.run(command, "train", folder / self.top, limit, f"train{name}", seed, through=through)
         self.desk.measured(
@@ -201,7 +207,7 @@ class Bench:
         return {"isolation": "process", "launcher": digest_of(launcher)} if launcher else {}
 
     def _eval(self, folder: Path, seed: int, name: str) -> Value:
-        self.desk.voice.progress(f"round {self.one.round}: evaluating")
+        self.desk.voice.progress(f"{self.name}: evaluating")
         why = ""
         for go in range(self.desk.options.eval_retries + 1):
             label = f"eval{name}" + (f"-{go + 1}" if go else "")

@@ -135,7 +135,7 @@ def measure_baseline(desk: Desk, campaign: Campaign) -> bool:
     runs = 1 if policy == "paired" else BASELINE_RUNS
     cost = generation.worst_case_s(campaign.budget, asked, "greedy", 1, desk.options.eval_limit_s) / 2
     one = Try(records.attempt_id(goal.id, records.BASELINE_ID), 0)
-    bench = Bench(desk, one, asked, top_of(goal), goal.accepted)
+    bench = Bench(desk, one, asked, top_of(goal), goal.accepted, what="the baseline")
     try:
         values = []
         for at in range(runs):

@@ -270,6 +270,7 @@ def bench_of(desk: Desk, campaign: Campaign, launch: Launch, plan: Plan) -> Benc
         top_of(campaign.goal),
         str(steps["submitted"]["commit"]),
         slots.environment(launch.slot, plan.devices),
+        what=launch.name,
     )
     return acceptance.with_usual(desk, goal, bench, rounds.draw_seed(goal))
 

@@ -35,9 +35,7 @@ class SendReceive(VectorEnv[Any, Any, Any]):
     def async_reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> None:
         """Begins episodes as `reset` does, without waiting for them: `recv` gives their observations."""
         traffic = self._ways()
-        if traffic.idle():
-            self._open()
-        elif (options or {}).get("state") is not None:
+        if not traffic.idle() and (options or {}).get("state") is not None:
             raise AlreadyPendingCallError(
                 'options["state"]: lanes are on their way; recv() all of them before states are chosen',
                 "recv",

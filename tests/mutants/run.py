@@ -32,6 +32,8 @@ from sites import Site, sites, without
 
 TOP = Path(__file__).resolve().parents[2]
 LIMIT_S = 900.0
+# One test: longer than any takes on a busy machine.
+HANGS_S = 240.0
 _CARGO = ("cargo", "--offline", "--quiet")
 _RED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.M)
 
@@ -109,6 +111,7 @@ class Copy:
         if not files:
             return None
         pytest = [sys.executable, "-m", "pytest", "-x", "-rfE", "-p", "no:cacheprovider"]
+        pytest += ["-o", f"timeout={HANGS_S:g}"]
         code, text = self._run([*pytest, *files])
         if code == 0:
             return None

@@ -77,7 +77,9 @@ def audit(desk: Desk, goal: Goal, one: Try, runs: int = RUNS) -> Found:
     name = Try(f"{one.id}-audit{past + 1}", one.round)
     usual = acceptance.usual(desk, goal, rounds.draw_seed(goal))
     bench, tolerance = _bench(desk, goal, name, one.commit, usual)
-    base = replace(bench, commit=str(one.steps["proposed"]["base"]))
+    # A campaign's experiment is made from the champion of its launch, a round from that of its proposal.
+    made_from = {**one.steps["proposed"], **one.steps["dispatched"]}["base"]
+    base = replace(bench, commit=str(made_from))
     pairs: list[list[int]] = []
     values, effects = [], []
     try:

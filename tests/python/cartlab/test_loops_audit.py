@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 import quick_desk
+import small_campaign
 import small_experiment
+import small_journal
 from hypothesis import given
 from hypothesis import strategies as st
 from small_experiment import Experiment, git
@@ -145,3 +147,25 @@ def test_show_and_audit_find_the_goal_s_repository_from_anywhere(
     assert main(["show", "r1", *root]) == 0
     assert '+{"rate": 0.5' in capsys.readouterr().out
     assert main(["audit", "r1", "--runs", "1", *root]) == 0
+
+
+def test_la18_journals_and_campaigns_are_audited_by_their_own_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = small_journal.make(tmp_path / "journal")
+    monkeypatch.chdir(journal.repo)
+    assert journal.init() == 0
+    journal.x("8")
+    assert journal.log("less work") == 0
+    name = journal.goal.tries[-1].id
+    assert journal.cartlab("audit", name, "--runs", "1") == 0
+    assert journal.cartlab("verify") == 0
+    one = small_campaign.bare(tmp_path / "campaign")
+    monkeypatch.chdir(one.made.repo)
+    one.run([[small_campaign.rate(0.5)]], generations=1)
+    assert one.statuses() == ["keep"]
+    name = one.campaign.experiments[0].one.id
+    assert one.made.cartlab("audit", name, "--runs", "1") == 0
+    assert one.made.cartlab("verify") == 0
+    events = one.ledger.events()
+    assert [body["word"] for body in audit.of_attempt(events, name)] == ["reproduced"]

@@ -29,6 +29,7 @@ def test_ld4_ld8_init_makes_the_branch_in_a_worktree_of_ours_and_measures_the_ba
     assert journal.init(approve="") == 23
     assert "needs a person's word" in capsys.readouterr().err
     assert journal.init() == 0
+    assert "uncommitted" not in capsys.readouterr().err
     goal = journal.goal
     branch = str(goal.body["branch"])
     assert (
@@ -423,3 +424,13 @@ def test_ld27_a_command_s_wall_time_can_be_the_metric(journal: Session) -> None:
     assert git(journal.worktree, "branch", "--show-current") == ""
     (journal.worktree / "bench.py").write_text("nothing\n")
     assert journal.log("the command fails") == 15
+
+
+def test_ld4_what_is_not_committed_is_left_alone_and_said(
+    journal: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal.x("1", journal.repo)
+    before = manifest.scan(journal.repo)
+    assert journal.init("--no-branch", approve="") == 0
+    assert "uncommitted changes (bench.py first) are left alone" in capsys.readouterr().err
+    assert journal.results()[0].metric == 10.0 and manifest.scan(journal.repo) == before

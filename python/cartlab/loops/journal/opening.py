@@ -118,6 +118,9 @@ def init(repo: Path, root: Path, ledger: Ledger, voice: Voice, options: Options,
     day, stamp = now[:10], re.sub(r"[^0-9]", "", now)[:14]
     branch = None if wish.branchless else f"{BRANCHES}{slug(terms.name)}-{day}"
     base = _branch_base(repo, branch, wish.approve)
+    left_out = [path for path in git.dirty(repo) if path not in session.FILES]
+    if left_out:
+        voice.warn(f"uncommitted changes ({left_out[0]} first) are left alone and are no part of the session")
     goal_id = f"{slug(terms.name)}-{stamp[:8]}-{stamp[8:]}"
     if goal_id in goals.fold(ledger.events()):
         goal_id += "-2"

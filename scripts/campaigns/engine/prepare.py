@@ -83,6 +83,8 @@ def main() -> int:
     cartlab(
         *("campaign", "init", SLUG, "--protocol", ".", "--compute", "local", "--policy", "paired"),
         *("--set", f"compute_cap={space.cap}", "--set", "parallelism=1"),
+        # A single pass: it is complete once the matrix has run.
+        *("--set", "max_generations=1", "--set", "ladder=off"),
     )
     for name, body in DOCUMENTS.items():
         (runs / SLUG / name).write_text(body)

@@ -323,3 +323,10 @@ def test_ls29_stop_ends_a_campaign_after_its_wave_and_the_same_command_goes_on(t
     assert one.statuses() == ["keep", None, None]
     assert one.run(ideas, generations=1).goal.state == "paused"
     assert one.statuses() == ["keep", "discard", "keep"]
+
+
+def test_lc6_a_single_pass_is_complete_once_its_matrix_has_run(tmp_path: Path) -> None:
+    one = small_campaign.bare(tmp_path, max_generations=1, ladder="off")
+    campaign = one.run([[rate(0.2), rate(0.001)], [rate(0.9)]])
+    assert (campaign.goal.state, campaign.goal.reason) == ("completed", "max_generations")
+    assert one.statuses() == ["keep", "discard"]

@@ -21,6 +21,7 @@ help: ## List the commands
 	  { echo "make setup needs Python 3.10 or newer with venv (Debian: apt-get install python3-venv)" >&2; exit 1; }
 	@command -v cargo >/dev/null || \
 	  { echo "make setup needs Rust 1.85 or newer with cargo on the PATH (https://rustup.rs)" >&2; exit 1; }
+	@echo "installing the Python tools into .venv (some minutes the first time)"
 	python3 -m venv .venv
 	$(PY) -m pip install -q -r requirements.lock
 	touch $@
@@ -28,6 +29,7 @@ help: ## List the commands
 setup: .venv/.stamp build ## Create .venv with every tool and build the native module into it
 
 build: .venv/.stamp ## Build the native module of the working tree
+	@echo "building the native module (minutes the first time, seconds after that)"
 	@$(PY) -m maturin develop --release -q >/dev/null
 	@$(PY) -m compileall -q python/cartlab # for who has PYTHONDONTWRITEBYTECODE set: `next` is to answer at once
 

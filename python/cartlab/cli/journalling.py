@@ -345,7 +345,8 @@ def _read_file(path: Path) -> Journal:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise BadInput(
-            f"expected a session's journal at {path}; {error.strerror}", "name it: --jsonl FILE"
+            f"expected a session's journal at {path}; {error.strerror}",
+            "`journal init --name TEXT --metric-name NAME --command CMD` opens one; --jsonl FILE reads any",
         ) from None
     return journal_file.parse(text)
 

@@ -44,7 +44,7 @@ def run(context: Context, request: Request) -> Outcome:
     if newest is not None and newest.loop == "campaign":
         return _campaign(out, events, newest.id)
     if newest is None:
-        out.text = ["no goal was opened in this root"]
+        out.text = [f"no goal was opened in the root {root}", "`handoff DESIGN.md --run-vp` prepares one"]
         return out
     out.details = {
         "goal": newest.id,

@@ -87,7 +87,7 @@ class Handoff:
         dirty = [path for path in git.dirty(self.repo) if path not in ours]
         if dirty:
             raise NotLegalNow(
-                f"handoff needs a clean work tree; {len(dirty)} paths have changes: {', '.join(dirty[:3])}",
+                f"handoff needs a clean work tree; changed paths: {len(dirty)}, {', '.join(dirty[:3])}",
                 "commit the base code first",
             )
         head = trees.commit_of(self.repo, "HEAD")

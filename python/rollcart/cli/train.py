@@ -113,9 +113,11 @@ def _train(trainer: Trainer, file: Path, minutes: float, talk: Talk) -> str:
     talk.progress("compiling the network")
     while not trainer.is_done:
         row = trainer.iterate()
+        # Before an episode has ended there is no return to tell.
+        mean = f"mean return {row['mean_return']:.0f}, " if row["episodes"] else ""
         talk.progress(
             f"{row['steps']:,.0f} of {trainer.settings.steps:,} steps, {row['episodes']:.0f} episodes, "
-            f"mean return {row['mean_return']:.0f}, {row['steps_per_second']:,.0f} steps/s"
+            f"{mean}{row['steps_per_second']:,.0f} steps/s"
         )
         now = time.monotonic()
         if now - saved > _SAVE_EVERY_S:

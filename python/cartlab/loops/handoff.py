@@ -23,6 +23,7 @@ from cartlab.loops.dispatch import VIEW_NAMES
 from cartlab.loops.experiences import Experiences, Row
 from cartlab.loops.protocol import PROFILE_TODO, Design
 from cartlab.loops.running import PARITY_LIMIT_S, TRAIN_GRACE_S, parity_command, rooted
+from cartlab.model import parsed_json
 from cartlab.pipeline.voice import Voice
 from cartlab.sources import git
 
@@ -344,7 +345,7 @@ class Handoff:
 def read_evidence(path: Path, metric: str) -> Evidence:
     """A VP L1 record: JSON with `metric`, `value`, and `checkpoint` {path: sha256} relative to the file."""
     try:
-        body = json.loads(path.read_text(encoding="utf-8"))
+        body = parsed_json(path.read_text(encoding="utf-8"))
         value, listed = str(body["value"]), dict(body.get("checkpoint") or {})
         float(value)
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -7,7 +7,6 @@ in the same file twice changes nothing. To read a further format: a row in FORMA
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -17,7 +16,7 @@ from cartlab.ledger import Ledger
 from cartlab.ledger.columns import unescape
 from cartlab.loops import experiences, journal_file, tsv
 from cartlab.loops.campaign import board, tables
-from cartlab.model import STATUSES, digest_of
+from cartlab.model import STATUSES, digest_of, parsed_json
 
 
 @dataclass(frozen=True)
@@ -219,7 +218,7 @@ def detect(text: str) -> str | None:
 
 def _object(line: str) -> dict[str, Any] | None:
     try:
-        body = json.loads(line)
+        body = parsed_json(line)
     except ValueError:
         return None
     return body if isinstance(body, dict) else None

@@ -5,7 +5,6 @@ Everything that was handed in becomes a commit below refs/ar/attempts, whether i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from cartlab.loops.goals import SUPERVISE, Goal
 from cartlab.loops.protocol import Protocol
 from cartlab.loops.protocol import files as protocol_files
 from cartlab.loops.running import rooted
+from cartlab.model import parsed_json
 
 PROFILES = ("profiles/round-{n}-before.md", "profiles/round-{n}-analysis.md")
 
@@ -137,7 +137,7 @@ def _told(goal: Goal, given: Dispatch, number: int) -> tuple[str, list[str]]:
     strategy = ""
     if given.submission.is_file():
         try:
-            body = json.loads(given.submission.read_text(encoding="utf-8", errors="replace")[:65536])
+            body = parsed_json(given.submission.read_text(encoding="utf-8", errors="replace")[:65536])
             strategy = str(body.get("strategy") or "") if isinstance(body, dict) else ""
         except ValueError:
             flags.append("submission: not JSON")

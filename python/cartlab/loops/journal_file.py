@@ -17,6 +17,7 @@ from cartlab.errors import BadInput, DamagedLedger
 from cartlab.loops import policies
 from cartlab.loops.confidence import Point, confidence, label
 from cartlab.loops.protocol import direction_of
+from cartlab.model import parsed_json
 
 STATUSES = ("keep", "discard", "crash", "checks_failed")
 NO_COMMIT = "0000000"
@@ -113,7 +114,7 @@ def parse(text: str) -> Journal:
         if not line.strip():
             continue
         try:
-            lines.append(_line(json.loads(line), len(lines)))
+            lines.append(_line(parsed_json(line), len(lines)))
         except (ValueError, KeyError, TypeError):
             damaged.append(number)
     return Journal(tuple(lines), tuple(damaged))

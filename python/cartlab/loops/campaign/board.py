@@ -17,6 +17,7 @@ from cartlab.loops.campaign.hypotheses import ANGLES
 from cartlab.loops.campaign.records import Campaign, Experiment
 from cartlab.loops.campaign.tables import number
 from cartlab.loops.states import VIEWS
+from cartlab.model import parsed_json
 
 UNBEATEN = "baseline unbeaten"
 ENDED = ("target_reached", "completed", "budget_exhausted", "converged", "stopped_by_user")
@@ -73,7 +74,7 @@ def parse(text: str) -> tuple[Entry, ...]:
         if not line.strip():
             continue
         try:
-            body = json.loads(line)
+            body = parsed_json(line)
             verified = body.get("verified")
             out.append(
                 Entry(

@@ -6,7 +6,6 @@ The researcher is a command in a fresh process with a copy of what the session s
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from cartlab.loops import dispatch, trees
@@ -18,6 +17,7 @@ from cartlab.loops.journal import document, files, ideas, recording, session
 from cartlab.loops.journal.judging import Verdict
 from cartlab.loops.journal.recording import Entry
 from cartlab.loops.states import VIEWS
+from cartlab.model import parsed_json
 
 WORKING = "work"
 
@@ -84,7 +84,7 @@ def submission(given: Dispatch) -> tuple[dict[str, Any], list[str]]:
     if not given.submission.is_file():
         return {}, ["no submission file"]
     try:
-        body = json.loads(given.submission.read_text(encoding="utf-8", errors="replace")[:65536])
+        body = parsed_json(given.submission.read_text(encoding="utf-8", errors="replace")[:65536])
     except ValueError:
         return {}, ["submission: not JSON"]
     return (body, []) if isinstance(body, dict) else ({}, ["submission: no JSON object"])

@@ -22,7 +22,11 @@ _room(
     "cartlab",
     "ledger glance verify exchange company round round_records cli_records cli_edges faults",
 )
-_room("python/cartlab/measure", "cartlab", "clocks contention witnesses commands measure layouts adversary")
+_room(
+    "python/cartlab/measure",
+    "cartlab",
+    "clocks contention witnesses commands measure layouts adversary legacy_run",
+)
 _room("python/cartlab/sources", "cartlab", "sources lineage layouts checks adversary cli_edges")
 
 # The environment. Rows of files come before the row of their folder: the first that fits is taken.

@@ -58,11 +58,15 @@ def find_repository(
 
 
 def has_state(top: Path, environ: Mapping[str, str]) -> bool:
-    """Does the repository have a root of its own: one that its `.env` names, or a ledger in its default
-    folder.
+    """Was the repository worked on: its `.env` names a root, its default root has a ledger, or a loop left
+    refs or a worktree in it.
     """
-    named = read_dotenv(top / ".env").get(VARIABLE, "").strip()
-    return bool(named) or (default_folder(top, environ) / "events.jsonl").is_file()
+    if read_dotenv(top / ".env").get(VARIABLE, "").strip():
+        return True
+    if (default_folder(top, environ) / "events.jsonl").is_file():
+        return True
+    shared = git_folder(top)
+    return (shared / "refs" / "ar").is_dir() or any((shared / "worktrees").glob("autoresearch-*"))
 
 
 def _top_of(start: Path) -> Path | None:

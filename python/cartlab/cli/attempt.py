@@ -93,7 +93,8 @@ def run(context: Context, request: Request) -> Outcome:
     out.attempt_id, out.recorded = one.id, True
     out.status, out.exit_code = status.name, status.exit_code
     out.report.decision = status.decision
-    out.report.next = context.line("attempt start PROTOCOL" if goal.state == "running" else "show")
+    protocol = desk.repo / str(goal.body["top"])
+    out.report.next = context.line(f"attempt start {protocol}" if goal.state == "running" else "show")
     out.reasons = [row.insight]
     out.details = {
         "round": one.round,
@@ -105,7 +106,8 @@ def run(context: Context, request: Request) -> Outcome:
     }
     out.text = [
         *out.details["tasks"],
-        f"{one.id}: {status.name}, {status.meaning}",
+        # The statuses' meanings are those of speed: here the policy alone says what a keep claims.
+        f"{one.id}: {row.verdict or status.name} ({status.name} by the policy {goal.body['policy']})",
         row.insight,
         f"best so far: {best.text} (round {best.round})",
     ]

@@ -152,8 +152,10 @@ def of_loops(context: Context) -> list[dict[str, Any]]:
     word = goal.state.replace("_", " ")
     if goal.loop == "campaign":
         name = f"the campaign {goal.id} is {word}"
-        last = _action("campaign ladder", f"{name}: where it stands", "campaign ladder")
-        return [last, _action("campaign done", f"{name}: what it still lacks", "campaign done")]
+        return [
+            _action("campaign ladder", f"{name}: where it stands", "campaign ladder"),
+            _action("campaign done", f"{name}: what it still lacks", "campaign done"),
+        ]
     if goal.loop != "supervise":
         name = f"the session {goal.id} is {word}"
         return [
@@ -168,6 +170,10 @@ def of_loops(context: Context) -> list[dict[str, Any]]:
             _action("show", f"{name}: read what came of it", "show"),
             _action("supervise", "give it more rounds", more),
         ]
+    last = goal.last
+    if last is not None and last.state == "dispatched" and last.steps["dispatched"]["driver"] == "agent":
+        words = 'attempt submit --strategy "what was tried"'
+        return [_action("attempt", f"{last.id} is open: hand in what its folder holds", words)]
     return [
         _action(
             "supervise",

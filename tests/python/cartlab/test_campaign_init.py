@@ -213,6 +213,12 @@ def test_lc30_a_document_that_is_missing_or_empty_is_named(name: str, tmp_path: 
         gates.may_plan(place)
 
 
+def test_lc30_all_documents_that_are_not_written_are_named_at_once(tmp_path: Path) -> None:
+    place = written(tmp_path, TASK="# Task\n", DEEPRESEARCH="# Deep research\n")
+    with pytest.raises(NotLegalNow, match=r"planning needs TASK\.md, DEEPRESEARCH\.md; nothing is written"):
+        gates.may_plan(place)
+
+
 @pytest.mark.parametrize("heading", folder.PREVIOUS_WORK)
 def test_lc30_each_heading_of_the_previous_work_is_asked_for_by_name(heading: str, tmp_path: Path) -> None:
     text = DOCUMENTS["PREVIOUS_WORK.md"]

@@ -108,3 +108,19 @@ def test_a_name_that_means_no_attempt_is_answered_with_names_that_do(
     capsys.readouterr()
     assert main(["show", "r9", *root], repository=script) == 25
     assert goal_of(one).tries[-1].id in capsys.readouterr().err
+
+
+def test_a_round_by_hand_is_told_in_the_words_of_its_policy_and_next_names_its_end(
+    abroad: tuple[Experiment, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, script = abroad
+    root = ["--autoresearch-root", str(one.root)]
+    assert main(["attempt", "start", "slope", "--json", *root], repository=script) == 0
+    work = Path(json.loads(capsys.readouterr().out)["details"]["work"])
+    assert main(["next", *root], repository=script) == 0
+    assert 'next: cartlab attempt submit --strategy "' in capsys.readouterr().out
+    (work / "config.json").write_text('{"rate": 0.7}')
+    assert main(["attempt", "submit", "--strategy", "more", *root], repository=script) == 0
+    said = capsys.readouterr().out
+    assert "improved (keep by the policy greedy)" in said and "faster" not in said
+    assert f"next: cartlab attempt start {one.folder}" in said

@@ -34,14 +34,14 @@ def may_plan(folder: Folder) -> dict[str, str]:
     """The angles with those that IDEA_ANGLES.md adds. NotLegalNow names the document and line that is
     missing or not cited.
     """
-    for name in BEFORE_PLAN:
-        text = folder.read(name)
-        if text is None or not any(_written(text)):
-            raise NotLegalNow(
-                f"planning needs {name}; {'there is none' if text is None else 'nothing is written'} in "
-                f"{folder.path}",
-                "research comes before hypotheses: write it, then plan",
-            )
+    texts = {name: folder.read(name) for name in BEFORE_PLAN}
+    empty = [name for name, text in texts.items() if text is None or not any(_written(text))]
+    if empty:
+        found = "there is none" if all(texts[name] is None for name in empty) else "nothing is written"
+        raise NotLegalNow(
+            f"planning needs {', '.join(empty)}; {found} in {folder.path}",
+            "research comes before hypotheses: write it, then plan",
+        )
     _previous_work(folder.read("PREVIOUS_WORK.md") or "")
     _cited("DEEPRESEARCH.md", folder.read("DEEPRESEARCH.md") or "", commits=False)
     angles, _ = idea_angles(folder.read("IDEA_ANGLES.md") or "")

@@ -55,7 +55,7 @@ impl Default for EngineOptions {
 pub type Switch = (&'static str, fn(&mut EngineOptions) -> &mut bool);
 
 /// Every switch.
-pub const SWITCHES: [Switch; 10] = [
+pub const SWITCHES: [Switch; 11] = [
     ("idle_skip", |options| &mut options.idle_skip),
     ("poll_skip", |options| &mut options.poll_skip),
     ("line_log", |options| &mut options.line_log),
@@ -66,6 +66,7 @@ pub const SWITCHES: [Switch; 10] = [
     ("jit", |options| &mut options.jit.on),
     ("jit_links", |options| &mut options.jit.links),
     ("jit_dead_flags", |options| &mut options.jit.dead_flags),
+    ("jit_polls", |options| &mut options.jit.polls),
 ];
 
 /// The environment variable that names switches to be off where nothing else is asked for.
@@ -101,13 +102,15 @@ pub struct JitOptions {
     /// Flags that nothing can see are not computed; without, every block's end looks at the deadline, and so at all
     /// of them.
     pub dead_flags: bool,
+    /// Loops that poll $2002 are passed over without a way back to the interpreter.
+    pub polls: bool,
     /// Varies where code lies in memory: the order of functions and the space between them.
     pub layout_seed: u64,
 }
 
 impl Default for JitOptions {
     fn default() -> Self {
-        Self { on: true, links: true, dead_flags: true, layout_seed: 0 }
+        Self { on: true, links: true, dead_flags: true, polls: true, layout_seed: 0 }
     }
 }
 

@@ -32,7 +32,7 @@ fn config() -> ProptestConfig {
 }
 
 fn options(on: bool, links: bool, dead_flags: bool, idle_skip: bool) -> EngineOptions {
-    let jit = JitOptions { on, links, dead_flags, layout_seed: u64::from(links) };
+    let jit = JitOptions { on, links, dead_flags, polls: links, layout_seed: u64::from(links) };
     EngineOptions { idle_skip, poll_skip: idle_skip, jit, ..EngineOptions::default() }
 }
 

@@ -25,7 +25,7 @@ fn translated() -> EngineOptions {
 }
 
 /// Each pass of the translator without the others' help, and the code laid out otherwise.
-fn variants() -> [(&'static str, EngineOptions); 7] {
+fn variants() -> [(&'static str, EngineOptions); 8] {
     let all = translated();
     let with = |change: fn(&mut EngineOptions)| {
         let mut options = all;
@@ -35,6 +35,7 @@ fn variants() -> [(&'static str, EngineOptions); 7] {
     [
         ("all passes", all),
         ("no links", with(|options| options.jit.links = false)),
+        ("no polls", with(|options| options.jit.polls = false)),
         ("no dead flags", with(|options| options.jit.dead_flags = false)),
         ("no idle skip", with(|options| options.idle_skip = false)),
         ("no poll skip", with(|options| options.poll_skip = false)),

@@ -16,6 +16,7 @@ mod memory;
 use std::sync::Arc;
 
 use super::apu::Apu;
+use super::interp::idle::after_turns;
 use super::pads::Pads;
 use super::ppu::Ppu;
 use super::probe::{Clocked, Part, Probe, Silent};
@@ -262,6 +263,12 @@ impl Bus {
     /// Makes the CPU stop at the next instruction boundary to look at interrupts and deadlines again.
     pub(super) fn interrupts_changed(&mut self) {
         self.deadline = 0;
+    }
+
+    /// After a turn of a loop that polls $2002 and ended before `now`: the time behind the whole turns in which it reads the
+    /// same. Never the last one before the deadline: what a read leaves behind is the last one's, so that has to be made.
+    pub(super) fn after_polls(&self, now: u64, cycles: u64) -> u64 {
+        after_turns(now, self.deadline.saturating_sub(cycles).min(self.ppu.status_steady_until()), cycles)
     }
 
     /// The instruction that ends before `cycle` polled `slack` cycles before its end.

@@ -71,6 +71,7 @@ struct Passes {
     poll_skip: bool,
     links: bool,
     dead_flags: bool,
+    polls: bool,
     layout_seed: u64,
 }
 
@@ -91,6 +92,7 @@ impl Jit {
             poll_skip: options.poll_skip,
             links: jit.links,
             dead_flags: jit.dead_flags,
+            polls: jit.polls && options.poll_skip,
             layout_seed: jit.layout_seed,
         };
         jit.on.then(|| Self::new(Shared::open(Image::new(cart), passes)))

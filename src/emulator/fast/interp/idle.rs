@@ -83,6 +83,33 @@ pub(in super::super) fn waiting_turn(rom: impl Fn(u16) -> u8, to: u16, end: u16)
     (at == branch).then_some(turn)
 }
 
+/// The time behind the last whole turn that ends by `end`.
+#[inline]
+pub(in super::super) fn after_turns(now: u64, end: u64, cycles: u64) -> u64 {
+    now + end.saturating_sub(now) / cycles * cycles
+}
+
+/// A turn of a loop that polls, as translated code may pass over it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Poll {
+    pub cycles: u64,
+    /// From the cycle in which it reads $2002 to its end.
+    pub since_read: u64,
+}
+
+/// RTI takes so long.
+const RETURN_CYCLES: u64 = 6;
+
+/// The turn of `waiting_turn`, if the time of its read tells that nothing came between: it begins with the read, and ends
+/// earlier behind it than a handler could that interrupted it and read $2002 as its last deed but RTI.
+pub(in super::super) fn poll(rom: impl Fn(u16) -> u8, to: u16, end: u16) -> Option<Poll> {
+    let turn = waiting_turn(&rom, to, end).filter(|turn| turn.polls)?;
+    let read = u64::from(OPCODES[usize::from(rom(to))].cycles);
+    let branch = if (end ^ to) & 0xFF00 == 0 { 3 } else { 4 };
+    let certain = harmless(&rom, to) == Some(true) && turn.cycles - read - branch < RETURN_CYCLES;
+    certain.then_some(Poll { cycles: turn.cycles, since_read: turn.cycles - read + 1 })
+}
+
 impl<const EXACT: bool> Core<'_, EXACT> {
     /// `JMP` to itself has just been executed.
     #[inline(always)]
@@ -109,18 +136,13 @@ impl<const EXACT: bool> Core<'_, EXACT> {
         self.windows[usize::from(address >> 13 & 3)][usize::from(address & 0x1FFF)]
     }
 
-    /// Whole turns up to the deadline; of a loop that polls, to where $2002 may read otherwise, and never the last one
-    /// before the deadline: what a read leaves behind is the last one's, so that has to be made.
+    /// Whole turns, as far as nothing changes.
     #[inline(always)]
     fn pass_turns(&mut self, turn: Turn) {
-        let deadline = self.bus.deadline;
-        let end = match turn.polls {
-            false if self.bus.idle_skip => deadline,
-            true if self.bus.poll_skip => deadline.saturating_sub(turn.cycles).min(self.bus.ppu.status_steady_until()),
-            _ => return,
-        };
-        if end > self.cycles {
-            self.cycles += (end - self.cycles) / turn.cycles * turn.cycles;
+        if turn.polls && self.bus.poll_skip {
+            self.cycles = self.bus.after_polls(self.cycles, turn.cycles);
+        } else if !turn.polls && self.bus.idle_skip {
+            self.cycles = after_turns(self.cycles, self.bus.deadline, turn.cycles);
         }
     }
 }

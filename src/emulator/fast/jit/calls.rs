@@ -49,6 +49,18 @@ pub(super) unsafe extern "C" fn write_indexed(bus: *mut Bus, base: u32, index: u
     bus.write(address, value as u8);
 }
 
+/// A loop that polls has gone back at `now` to its first instruction, which reads $2002. If that was read `since_read`
+/// cycles before, a whole turn has just run: gives the time behind those in which it reads the same, else `now`.
+///
+/// # Safety
+/// As `read`.
+pub(super) unsafe extern "C" fn pass_polls(bus: *mut Bus, now: u64, cycles: u32, since_read: u32) -> u64 {
+    // SAFETY: as above.
+    let bus = unsafe { &*bus };
+    let whole = bus.ppu.status_was_read_in(now - u64::from(since_read));
+    if whole { bus.after_polls(now, u64::from(cycles)) } else { now }
+}
+
 fn dummy_read(bus: &mut Bus, address: u16) {
     if matches!(address >> 13, 1..=3) {
         bus.read(address);

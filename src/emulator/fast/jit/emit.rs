@@ -94,6 +94,7 @@ struct Emitter<'a, 'f> {
     leave: cranelift_codegen::ir::Block,
     read_call: SigRef,
     write_call: SigRef,
+    poll_call: SigRef,
     /// Cycles since `TIME`, up to the instruction at hand.
     elapsed: i64,
     data_bus: DataBus,
@@ -130,12 +131,25 @@ pub(super) fn emit(
     let (dispatch, leave) = (builder.create_block(), builder.create_block());
     let read_call = builder.import_signature(call_signature(program.call_conv, &[I64, I32, I32], Some(I32)));
     let write_call = builder.import_signature(call_signature(program.call_conv, &[I64, I32, I32, I32], None));
+    let poll_call = builder.import_signature(call_signature(program.call_conv, &[I64, I64, I32, I32], Some(I64)));
     let blocks = &program.graph.blocks;
     let own = |block: &Block| block.function == number;
     let labels = blocks.iter().map(|block| own(block).then(|| builder.create_block())).collect();
     let data_bus = DataBus::Stored;
-    let mut emitter =
-        Emitter { program, builder, cpu, bus, labels, dispatch, leave, read_call, write_call, elapsed: 0, data_bus };
+    let mut emitter = Emitter {
+        program,
+        builder,
+        cpu,
+        bus,
+        labels,
+        dispatch,
+        leave,
+        read_call,
+        write_call,
+        poll_call,
+        elapsed: 0,
+        data_bus,
+    };
     emitter.start(start);
     emitter.dispatcher(number, entries);
     for (at, block) in blocks.iter().enumerate().filter(|(_, block)| own(block)) {

@@ -6,7 +6,7 @@
 
 use super::decode::{Flow, Instruction, decode};
 use super::{Image, Passes, REACHED, WANTED};
-use crate::emulator::fast::interp::idle::waiting_turn;
+use crate::emulator::fast::interp::idle::{Poll, poll, waiting_turn};
 
 /// The most cycles between two looks at the deadline. The interpreter goes the last so many to every deadline.
 pub(super) const MOST_CYCLES: u32 = 128;
@@ -90,6 +90,12 @@ impl Graph {
         self.passes.links
     }
 
+    /// The turn of a polling loop from `to` to the branch that ends before `end`, if it is translated with a way to pass
+    /// over it.
+    pub(super) fn poll(&self, image: &Image, to: u16, end: u16) -> Option<Poll> {
+        translated_poll(image, self.passes, to, end)
+    }
+
     /// The edge from the end of `from` to the address `to`.
     pub(super) fn edge(&self, from: &Block, to: u16) -> Edge {
         let next = if to < 0x8000 { NONE } else { self.starts[slot(to)] };
@@ -111,6 +117,10 @@ impl Block {
     pub(super) fn last(&self) -> &Instruction {
         self.instructions.last().expect("a block holds an instruction")
     }
+}
+
+fn translated_poll(image: &Image, passes: Passes, to: u16, end: u16) -> Option<Poll> {
+    if passes.polls { poll(|at| image.read(at), to, end) } else { None }
 }
 
 /// Where a block goes on: behind itself, and to its jump's address.
@@ -175,6 +185,7 @@ impl Plan {
         for at in 0..0x8000 {
             let Some(instruction) = self.instructions[at] else { continue };
             let from = match instruction.flow {
+                Flow::Branch(to) if translated_poll(image, passes, to, instruction.end).is_some() => continue,
                 Flow::Branch(to) => match waiting_turn(|at| image.read(at), to, instruction.end) {
                     Some(turn) if passed(turn.polls) => to,
                     _ => continue,

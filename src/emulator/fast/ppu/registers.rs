@@ -75,6 +75,11 @@ impl Ppu {
         u8::from(vblank) << 7 | u8::from(self.hit) << 6 | u8::from(self.overflow) << 5
     }
 
+    /// Whether $2002 was read in `cycle`, if the last access to a register of the PPU was such a read.
+    pub(in super::super) fn status_was_read_in(&self, cycle: u64) -> bool {
+        self.open_bus.driven[0] == cycle
+    }
+
     /// Before this cycle $2002 reads as in its last read, and reading it changes nothing but the time of its last read; 0
     /// where that is not known. Nothing else at the PPU may have been accessed since.
     pub(in super::super) fn status_steady_until(&self) -> u64 {

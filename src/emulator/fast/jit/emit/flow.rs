@@ -1,12 +1,13 @@
 //! The ends of blocks: branches, jumps, calls and returns, and the edges behind them.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::types::I32;
+use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{BlockArg, InstBuilder, Value};
 
 use super::super::decode::{Flow, Instruction};
 use super::super::graph::{Block, Edge};
-use super::{C, DataBus, Emitter, Exit, N, V, Z};
+use super::{C, DataBus, Emitter, Exit, N, TIME, V, Z, calls};
+use crate::emulator::fast::interp::idle::Poll;
 use crate::emulator::nes::opcodes::Mnemonic;
 
 /// A taken branch within its page is polled this long before its end.
@@ -78,7 +79,22 @@ impl Emitter<'_, '_> {
         self.builder.switch_to_block(there);
         self.elapsed = elapsed + if stays { 1 } else { 2 };
         self.pass_time();
+        if let Some(poll) = self.program.graph.poll(self.program.image, to, last.end) {
+            self.pass_polls(poll);
+        }
         self.edge(block, to, if stays { BRANCH_SLACK } else { 0 });
+    }
+
+    /// Lets time pass by whole turns of a polling loop that goes back.
+    fn pass_polls(&mut self, poll: Poll) {
+        let now = self.get(TIME);
+        let [cycles, since] =
+            [poll.cycles, poll.since_read].map(|cycles| self.builder.ins().iconst(I32, cycles as i64));
+        let call = self.builder.ins().iconst(I64, calls::pass_polls as *const () as i64);
+        let signature = self.poll_call;
+        let call = self.builder.ins().call_indirect(signature, call, &[self.bus, now, cycles, since]);
+        let after = self.builder.inst_results(call)[0];
+        self.put(TIME, after);
     }
 
     fn is_taken(&mut self, mnemonic: Mnemonic) -> Value {

@@ -1,10 +1,11 @@
 use proptest::prelude::*;
 
-use super::{Edge, Graph, MOST_CYCLES, targets};
+use super::{Edge, Graph, MOST_CYCLES, Poll, poll, targets};
 use crate::emulator::fast::jit::decode::Flow;
 use crate::emulator::fast::jit::{Image, Passes, REACHED, WANTED};
 
-const ALL: Passes = Passes { idle_skip: true, poll_skip: true, links: true, dead_flags: true, layout_seed: 0 };
+const ALL: Passes =
+    Passes { idle_skip: true, poll_skip: true, links: true, dead_flags: true, polls: true, layout_seed: 0 };
 
 /// The graph of a program at $8000 of which every byte below `end` that begins an instruction was reached.
 fn graph(program: &[u8], starts: &[u16]) -> Graph {
@@ -41,6 +42,28 @@ fn waiting_loops_and_what_changes_the_mask_are_left_to_the_interpreter() {
     let program = [0x78, 0xA5, 0x10, 0xF0, 0xFC, 0xE8, 0x4C, 0x06, 0x80];
     let graph = graph(&program, &[0x8000, 0x8001, 0x8003, 0x8005, 0x8006]);
     assert_eq!(starts(&graph), [(0x8005, true)]);
+}
+
+#[test]
+fn a_polling_loop_is_translated_where_the_time_of_its_read_says_enough() {
+    // 8000 BIT $2002, 8003 BVC 8000, 8005 RTS.
+    let certain: &[u8] = &[0x2C, 0x02, 0x20, 0x50, 0xFB, 0x60];
+    let starts_of = |passes| {
+        let mut reached = vec![0; 0x8000];
+        for at in [0, 3, 5] {
+            reached[at] = REACHED;
+        }
+        Graph::new(&Image::of(certain), &reached, passes).blocks.iter().map(|block| block.start).collect::<Vec<_>>()
+    };
+    assert_eq!(starts_of(ALL), [0x8000, 0x8003, 0x8005]);
+    assert_eq!(starts_of(Passes { polls: false, ..ALL }), [0x8005]);
+    let turn =
+        |program: &[u8], end| poll(|at| program.get(usize::from(at - 0x8000)).copied().unwrap_or(0), 0x8000, end);
+    assert_eq!(turn(certain, 0x8005), Some(Poll { cycles: 7, since_read: 4 }));
+    // LDA $10, BIT $2002, BVC: what was loaded may be old.
+    assert_eq!(turn(&[0xA5, 0x10, 0x2C, 0x02, 0x20, 0x50, 0xF9], 0x8007), None);
+    // LDA $2002, LDX $10, LDY $11, BPL: a handler's RTI fits in.
+    assert_eq!(turn(&[0xAD, 0x02, 0x20, 0xA6, 0x10, 0xA4, 0x11, 0x10, 0xF7], 0x8009), None);
 }
 
 #[test]

@@ -36,6 +36,7 @@ ENGINE_PARTS = {
     "PPU bookkeeping": "lane_seconds_ppu",
     "drawing": "lane_seconds_drawing",
     "observation": "lane_seconds_observing",
+    "looking at clocks": "lane_seconds_looking",
 }
 OUTCOME = ("observation", "rewards", "terminations", "truncations", "infos")
 # A held-out start state lies this many steps into a public one, and this far before the end of its episode.
@@ -264,7 +265,7 @@ class Session:
         if not engine:
             return {"native step": native, "Python": whole - native}
         parts = {name: spent(key) for name, key in ENGINE_PARTS.items()}
-        return {**parts, "rules, dealing, clocks": native - sum(parts.values()), "Python": whole - native}
+        return {**parts, "rules, dealing": native - sum(parts.values()), "Python": whole - native}
 
     # ------------------------------------------------------------------------------------ equal work
 

@@ -358,7 +358,13 @@ impl Batch {
             out.set_item(name, count)?;
         }
         out.set_item("seconds_in_step", profile.stepping.as_secs_f64())?;
-        let parts = ["lane_seconds_cpu", "lane_seconds_ppu", "lane_seconds_drawing", "lane_seconds_observing"];
+        let parts = [
+            "lane_seconds_cpu",
+            "lane_seconds_ppu",
+            "lane_seconds_drawing",
+            "lane_seconds_observing",
+            "lane_seconds_looking",
+        ];
         for (name, time) in parts.iter().zip(profile.work.spent.0) {
             out.set_item(name, time.as_secs_f64())?;
         }

@@ -59,9 +59,9 @@ impl Probe for Clocked {
     }
 }
 
-/// What each part took, in the order of `Part`.
+/// What each part took, in the order of `Part`, and behind them what looking at the clock took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spent(pub [Duration; PARTS]);
+pub struct Spent(pub [Duration; PARTS + 1]);
 
 impl std::ops::Add for Spent {
     type Output = Self;
@@ -71,18 +71,20 @@ impl std::ops::Add for Spent {
     }
 }
 
-/// A thread's clock: the part at work, since when, and what was spent since `take`. Half looks are counted.
+/// A thread's clock: the part at work, since when, and what was spent since `take`.
 #[derive(Clone, Copy)]
 struct Clock {
     now: Option<Part>,
     since: Option<Instant>,
     spent: [Duration; PARTS],
+    /// Half looks by part; and all looks.
     looks: [u32; PARTS],
+    changes: u32,
 }
 
 thread_local! {
     static CLOCK: Cell<Clock> =
-        const { Cell::new(Clock { now: None, since: None, spent: [Duration::ZERO; PARTS], looks: [0; PARTS] }) };
+        const { Cell::new(Clock { now: None, since: None, spent: [Duration::ZERO; PARTS], looks: [0; PARTS], changes: 0 }) };
 }
 
 /// Another part is at work from now on; gives the one before.
@@ -96,6 +98,7 @@ fn change(clock: &Cell<Clock>, part: Option<Part>) -> Option<Part> {
     for part in [before, part].into_iter().flatten() {
         state.looks[part as usize] += 1;
     }
+    state.changes += 1;
     clock.set(Clock { now: part, since: Some(now), ..state });
     before
 }
@@ -119,14 +122,17 @@ pub fn cost_of_a_look() -> Duration {
 pub fn take(look: Duration) -> Spent {
     CLOCK.with(|clock| {
         let state = clock.get();
-        clock.set(Clock { spent: [Duration::ZERO; PARTS], looks: [0; PARTS], ..state });
-        Spent(std::array::from_fn(|part| state.spent[part].saturating_sub(look * state.looks[part] / 2)))
+        clock.set(Clock { spent: [Duration::ZERO; PARTS], looks: [0; PARTS], changes: 0, ..state });
+        Spent(std::array::from_fn(|part| match state.spent.get(part) {
+            Some(spent) => spent.saturating_sub(look * state.looks[part] / 2),
+            None => look * state.changes,
+        }))
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Clocked, Part, Probe, Silent, take};
+    use super::{Clocked, PARTS, Part, Probe, Silent, Spent, take};
     use std::time::{Duration, Instant};
 
     fn work() {
@@ -144,11 +150,13 @@ mod tests {
             Clocked::span(Part::Ppu, work);
             Silent::span(Part::Draw, work);
         });
-        let (spent, all) = (take(Duration::ZERO).0, began.elapsed());
-        let least = Duration::from_millis(2);
+        let (spent, all) = (take(Duration::from_nanos(1)).0, began.elapsed());
+        let least = Duration::from_millis(2) - Duration::from_nanos(4);
         assert!(spent[Part::Cpu as usize] >= 2 * least && spent[Part::Ppu as usize] >= least, "{spent:?}");
         assert_eq!(spent[Part::Draw as usize], Duration::ZERO);
         assert!(spent.iter().sum::<Duration>() <= all, "{spent:?} of {all:?}");
-        assert_eq!(take(Duration::ZERO).0, [Duration::ZERO; 4]);
+        // Two parts that begin and end.
+        assert_eq!(spent[PARTS], Duration::from_nanos(4));
+        assert_eq!(take(Duration::from_nanos(1)), Spent::default());
     }
 }

@@ -40,6 +40,7 @@ test: test-rust test-python ## Run every test, Rust and Python
 
 test-rust: .venv/.stamp
 	$(RUST_TEST)
+	ROLLCART_SWITCHED_OFF=jit $(RUST_TEST) --test conformance
 
 test-python: setup
 	$(PY) -m pytest tests/python

@@ -15,7 +15,8 @@ impl Console {
     pub(crate) fn start(rom: &Path, ram_fill: u8) -> Result<Self, String> {
         let bytes = std::fs::read(rom).unwrap_or_else(|error| panic!("{}: {error}", rom.display()));
         let cart = Cartridge::parse(&bytes).map_err(|error| error.to_string())?;
-        let options = EngineOptions { ram_fill, ..EngineOptions::default() };
+        let options =
+            EngineOptions { ram_fill, ..EngineOptions::from_environment().expect("the environment names switches") };
         Fast::new(Arc::new(cart), &options).map(Self).map_err(|error| error.to_string())
     }
 

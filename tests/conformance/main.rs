@@ -7,6 +7,7 @@
 //! ```text
 //! ROLLCART_RECORD=1 cargo test --test conformance
 //! ```
+//! `make test` runs it twice: translated, and interpreted under ROLLCART_SWITCHED_OFF=jit. The list is the same.
 
 mod accuracycoin;
 mod console;

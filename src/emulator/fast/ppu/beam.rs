@@ -403,13 +403,19 @@ impl Ppu {
     fn pass_noted_lines(&mut self, to: u64) {
         let whole = (to - self.line_start) / u64::from(DOTS_PER_LINE);
         let end = POST_RENDER_LINE.min(self.line + whole as u32);
-        while self.line < end {
-            self.show_line(self.line);
-            self.beam.pass_line();
-            self.line += 1;
-            self.line_start += u64::from(DOTS_PER_LINE);
-            self.fetch_units_of(self.line);
+        let mut note = self.note();
+        if let Some(canvas) = &mut self.canvas {
+            for line in self.line..end {
+                canvas.note(line as usize, note);
+                self.beam.next_row();
+                self.beam.back_to_left();
+                (note.v, note.sprites) = (self.beam.v, Some(self.beam.ctrl));
+            }
         }
+        self.beam.v = right_of(right_of(self.beam.v));
+        self.line_start += u64::from((end - self.line) * DOTS_PER_LINE);
+        self.line = end;
+        self.fetch_units_of(end);
         self.oam_addr = 0;
         self.done = self.line_start;
     }

@@ -111,6 +111,18 @@ impl Ppu {
         self.drawing && self.line_log && self.units.used == 0
     }
 
+    /// What a line is made of in which no register changes.
+    pub(super) fn note(&self) -> Note {
+        let rendering = self.rendering();
+        Note {
+            v: if rendering { self.beam.first_tile() } else { 0 },
+            fine_x: self.beam.fine_x,
+            ctrl: self.beam.ctrl,
+            mask: self.beam.mask,
+            sprites: self.units.fetched.filter(|_| rendering).map(|(_, ctrl)| ctrl),
+        }
+    }
+
     /// A line has passed in which no register changed.
     pub(super) fn show_line(&mut self, line: u32) {
         if !self.drawing {
@@ -118,13 +130,7 @@ impl Ppu {
         }
         let rendering = self.rendering();
         if self.notes_lines() {
-            let note = Note {
-                v: if rendering { self.beam.first_tile() } else { 0 },
-                fine_x: self.beam.fine_x,
-                ctrl: self.beam.ctrl,
-                mask: self.beam.mask,
-                sprites: self.units.fetched.filter(|_| rendering).map(|(_, ctrl)| ctrl),
-            };
+            let note = self.note();
             if let Some(canvas) = &mut self.canvas {
                 canvas.note(line as usize, note);
             }

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gzip
 import json
 import random
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,17 +71,14 @@ def main(argv: list[str], adapter: Any, params: dict[str, Any], sources: Path) -
         params["num_threads"] = args.threads
     if args.game:
         params.update(game=args.game, states=())
-    if args.rom_path and args.stable_retro_baseline:
-        print(
-            "--stable-retro-baseline needs a game's folder: use --game in place of --rom-path",
-            file=sys.stderr,
-        )
-        return 2
     with contextlib.ExitStack() as until_the_end:
         if args.rom_path:
             folder = until_the_end.enter_context(tempfile.TemporaryDirectory(prefix="rollcart-states-"))
-            write_states(args.rom_path, Path(folder), args.seed)
-            params.update(rom_path=args.rom_path, states=(), state_dir=folder)
+            if args.stable_retro_baseline:
+                params.update(wrapped_game(Path(args.rom_path), Path(folder), args.seed))
+            else:
+                write_states(args.rom_path, Path(folder), args.seed)
+                params.update(rom_path=args.rom_path, states=(), state_dir=folder)
         return run(args, adapter, params)
 
 
@@ -106,13 +105,38 @@ def write_states(rom_path: str, folder: Path, seed: int) -> None:
     are held, a state every four seconds.
     """
     console = rollcart.Console(rom_path)
+    states = random_play(seed, lambda buttons: console.step(buttons), console.save)
+    for number, state in enumerate(states):
+        (folder / f"{number}.state").write_bytes(state)
+
+
+def random_play(seed: int, step: Callable[[int], object], save: Callable[[], bytes]) -> list[bytes]:
+    """The four states, of a console that `step` lets run a frame with these buttons."""
     rng = random.Random(seed)
     for frame in range(FRAMES_TO_START):
-        console.step(START if frame % 32 < 4 and frame > 60 else 0)
-    for number in range(4):
+        step(START if frame % 32 < 4 and frame > 60 else 0)
+    states = []
+    for _ in range(4):
         for _ in range(FRAMES_BETWEEN_STATES // 8):
-            console.step(rng.choice(PRESSED), frames=8)
-        (folder / f"{number}.state").write_bytes(console.save())
+            buttons = rng.choice(PRESSED)
+            for _ in range(8):
+                step(buttons)
+        states.append(save())
+    return states
+
+
+def wrapped_game(rom: Path, into: Path, seed: int) -> dict[str, Any]:
+    """The ROM as a game's folder without variables, with states that stable-retro's core saved, so that both
+    sides begin with the same; the params that name it.
+    """
+    from rollcart.bench.retro_peer import game_folder, played
+
+    folder = game_folder(rom, into)
+    names = []
+    for number, state in enumerate(random_play(seed, *played(folder / "rom.nes"))):
+        (folder / f"State{number}.state").write_bytes(gzip.compress(state, 9, mtime=0))
+        names.append(f"State{number}")
+    return {"game": folder.name, "rom_path": str(folder / "rom.nes"), "states": tuple(names)}
 
 
 def rollcart_side(adapter: Any, params: dict[str, Any], seed: int) -> sps.Side:
@@ -156,11 +180,14 @@ def peer_workload(adapter: Any, params: dict[str, Any], seed: int) -> Workload:
     """The canonical workload in stable-retro's terms."""
     from rollcart.bench.retro_peer import Workload
 
-    game = games.find(params["game"])
+    if params.get("rom_path"):
+        folder = Path(params["rom_path"]).parent
+    else:
+        folder = games.find(params["game"]).folders[0]
     return Workload(
-        data_dir=str(game.folders[0].parent),
-        game=game.name,
-        states=tuple(adapter.states_of(params) or [game.default_state(1)]),
+        data_dir=str(folder.parent),
+        game=folder.name,
+        states=tuple(adapter.states_of(params) or [games.find(params["game"]).default_state(1)]),
         actions=tuple(tuple(names) for names in adapter.Policy(1, seed).actions),
         lanes=params["num_envs"],
         frame_skip=params["frame_skip"],

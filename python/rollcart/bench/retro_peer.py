@@ -12,9 +12,11 @@ finished lane ignores its next action, loads its state, runs one frame and its n
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -288,12 +290,35 @@ def fastest(work: Workload, seconds: float, actions: np.ndarray) -> tuple[Arrang
     return max(rates, key=lambda a: rates[a]), {str(a): rate for a, rate in rates.items()}
 
 
-def game_folder(rom: Path, into: Path) -> Workload:
-    """Wrap a bare ROM as a Stable Retro game without variables (for trying the baseline on any cartridge)."""
+def game_folder(rom: Path, into: Path) -> Path:
+    """Wrap a bare ROM as a Stable Retro game without variables, so that the baseline can play it."""
     folder = into / rom.stem
     folder.mkdir(parents=True)
     (folder / "rom.nes").write_bytes(rom.read_bytes())
+    (folder / "rom.sha").write_text(hashlib.sha1(rom.read_bytes()[16:]).hexdigest() + "\n")
     (folder / "data.json").write_text('{"info": {}}')
     (folder / "scenario.json").write_text("{}")
     (folder / "metadata.json").write_text("{}")
-    return Workload(str(into), rom.stem, ())
+    return folder
+
+
+# Where the core's row of nine buttons has those of our bits, from A up to RIGHT.
+BUTTON_PLACES = (8, 0, 2, 3, 4, 5, 6, 7)
+
+
+def played(rom: Path) -> tuple[Callable[[int], None], Callable[[], bytes]]:
+    """A console of stable-retro's core just switched on: what runs a frame with buttons held, what saves."""
+    from stable_retro._retro import RetroEmulator
+    from stable_retro.data import GameData
+
+    emulator, data = RetroEmulator(str(rom)), GameData()
+    emulator.configure_data(data)
+    emulator.step()
+
+    def step(buttons: int) -> None:
+        mask = np.zeros(9, np.uint8)
+        mask[[place for bit, place in enumerate(BUTTON_PLACES) if buttons >> bit & 1]] = 1
+        emulator.set_button_mask(mask, 0)
+        emulator.step()
+
+    return step, lambda: bytes(emulator.get_state())

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from rollcart.bench import sps
+import rollcart
+from rollcart.bench import main, sps
+
+BUNDLED = Path(rollcart.__file__).parent / "data/stable/CartRunner-Nes-v0/rom.nes"
 
 
 def side(name: str, log: list[str]) -> sps.Side:
@@ -52,3 +55,22 @@ def test_a_native_module_older_than_a_source_is_stale(tmp_path: Path, source_age
 def test_outside_a_checkout_no_module_is_stale(tmp_path: Path) -> None:
     (tmp_path / "module.so").touch()
     assert not sps.stale_module(tmp_path / "module.so", tmp_path)
+
+
+def test_a_bare_rom_becomes_a_game_that_both_sides_begin_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(main, "FRAMES_TO_START", 96)
+    monkeypatch.setattr(main, "FRAMES_BETWEEN_STATES", 16)
+    params = main.wrapped_game(BUNDLED, tmp_path, seed=1)
+    assert params["states"] == ("State0", "State1", "State2", "State3")
+    own, loaded = rollcart.Console(BUNDLED), rollcart.Console(params["rom_path"])
+    own.step()  # stable-retro's core has run a frame before it takes buttons
+    states = iter(sorted((tmp_path / params["game"]).glob("*.state")))
+
+    def compare() -> bytes:
+        loaded.load(next(states).read_bytes())
+        assert loaded.ram.tobytes() == own.ram.tobytes()
+        return b""
+
+    main.random_play(1, own.step, compare)

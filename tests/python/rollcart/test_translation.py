@@ -32,7 +32,13 @@ def test_it_is_on_by_default_and_gives_what_the_interpreter_gives() -> None:
     plain = mk(4, engine_options={"jit": False, "idle_skip": False, "poll_skip": False}, **options)
     expected = play(plain)
     assert plain.profile()["jit_generations"] == 0
-    for switches in ({}, {"jit_links": False}, {"jit_dead_flags": False}, {"jit_polls": False}, {"layout_seed": 9}):
+    for switches in (
+        {},
+        {"jit_links": False},
+        {"jit_dead_flags": False},
+        {"jit_polls": False},
+        {"layout_seed": 9},
+    ):
         env = mk(4, engine_options=switches, **options)
         equal(play(env), expected)
         assert env.profile()["jit_generations"] >= 1, switches

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 from dataclasses import dataclass
-from pathlib import Path
 
 from cartlab.cli import loopdesk
 from cartlab.cli.context import Context
@@ -91,30 +90,15 @@ def run(context: Context, request: Request) -> Outcome:
     mark = hashlib.sha256(f"{tree}\0{text}".encode()).hexdigest()[:12]
     place = context.root.path / "benchmarks" / "handoff" / f"{folder.resolve().name}-{mark}"
     work = handoff.Handoff(context.repo, folder, design, place, context.talk, request.tiny)
-    work.git_state()
-    work.eval_is_fixed()
-    recorded = Path(request.evidence) if request.evidence else place / "vp-l1.json"
-    if request.evidence or recorded.is_file():
-        evidence = handoff.read_evidence(context.cwd / recorded, design.protocol.metric)
-    else:
-        evidence = None
-    first = work.speed()
-    work.pressure()
-    if evidence is None:
-        evidence = work.vp()
-        handoff.write_evidence(evidence, design.protocol.metric, place)
-    again = work.evaluation(evidence)
-    work.profile()
-    work.kernels()
-    work.write(evidence, request.hints, request.locale)
-    work.clean()
+    given = context.cwd / request.evidence if request.evidence else None
+    ready = work.carry_out(given, run_vp=request.run_vp, hints=request.hints, locale=request.locale)
     out.report.outputs = ["autoresearch-protocol.md", "experiences.md"]
     out.report.next = context.line(f'supervise {folder} --researcher "CMD"')
     out.details = {
-        "baseline": evidence.value,
+        "baseline": ready.evidence.value,
         "metric": design.protocol.metric,
-        "evaluated_again": again,
-        "first_line_seconds": round(first, 3),
+        "evaluated_again": ready.again,
+        "first_line_seconds": round(ready.first_line_s, 3),
         "added": work.told,
         "runs": work.runs,
     }

@@ -51,6 +51,17 @@ class Evidence:
     source: Path | None = None
 
 
+@dataclass(frozen=True)
+class Ready:
+    """What the gates found: the evidence of VP L1, the value of a further evaluation, and the seconds to the
+    first line of output.
+    """
+
+    evidence: Evidence
+    again: str
+    first_line_s: float
+
+
 @dataclass
 class Handoff:
     """One handoff. experiment: the folder of the design document's experiment; place: a folder of ours for
@@ -79,6 +90,35 @@ class Handoff:
                 "give --experiment DIR inside it",
             ) from None
         return "" if top == "." else top
+
+    def carry_out(
+        self, evidence: Path | None = None, *, run_vp: bool = False, hints: str = "", locale: str = "zh"
+    ) -> Ready:
+        """All gates in the document's order, then both files. evidence: a record of VP L1; run_vp: make one
+        where none is given and none of this tree was made before. NotLegalNow, GateFailed or BadInput at the
+        first gate that does not hold; nothing is written then.
+        """
+        metric = self.design.protocol.metric
+        self.git_state()
+        self.eval_is_fixed()
+        recorded = evidence or self.place / "vp-l1.json"
+        if evidence is None and not run_vp:
+            raise GateFailed(
+                "handoff needs the evidence of VP L1, for its metric is the loop's baseline; none was given",
+                "add --run-vp to run train and eval once now, or --vp-evidence FILE",
+            )
+        found = read_evidence(recorded, metric) if evidence or recorded.is_file() else None
+        first = self.speed()
+        self.pressure()
+        if found is None:
+            found = self.vp()
+            write_evidence(found, metric, self.place)
+        again = self.evaluation(found)
+        self.profile()
+        self.kernels()
+        self._write(found, hints, locale)
+        self.clean()
+        return Ready(found, again, first)
 
     # --- the gates, in the document's order -------------------------------------------------------
 
@@ -233,7 +273,7 @@ class Handoff:
 
     # --- the files --------------------------------------------------------------------------------
 
-    def write(self, evidence: Evidence, hints: str, locale: str) -> None:
+    def _write(self, evidence: Evidence, hints: str, locale: str) -> None:
         """Write both files; NotLegalNow where rounds were run already."""
         final = replace(self.protocol, baseline=evidence.value)
         path = self.experiment / "experiences.md"

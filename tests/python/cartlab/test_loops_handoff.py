@@ -53,6 +53,15 @@ def test_lh9_lh13_lh15_lh16_handoff_writes_two_files_and_nothing_else(
             23,
             "same value twice",
         ),
+        # LH5: nobody is at the terminal, so an evaluation that asks gets the end of its input.
+        ("eval_command: {python} eval.py", "eval_command: {python} -c 'input()' eval.py", 23, "EOFError"),
+        (
+            "- eval_command",
+            "- profile_command: echo no counters >&2; exit 4\n- eval_command",
+            23,
+            "no counters",
+        ),
+        ("- eval_command", "- profile_command: true\n- eval_command", 23, "must print at least one line"),
         ("checkpoint: out/model.json", "checkpoint: out/other.json", 23, "left no checkpoint"),
     ],
 )
@@ -119,6 +128,51 @@ def test_lh7_a_profile_command_that_was_never_written_stops_the_handoff(
     monkeypatch.chdir(one.repo)
     assert one.handoff() == 23
     assert "Build phase did not produce a profile_command" in capsys.readouterr().err
+
+
+def test_lh14_a_tree_with_changes_is_refused_and_the_two_files_are_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = small_experiment.make(tmp_path)
+    monkeypatch.chdir(one.repo)
+    for name, edit in (("train.py", "import sys\n"), ("new.py", "")):
+        (one.folder / name).write_text(edit)
+        assert one.handoff() == 23
+        assert f"needs a clean work tree; 1 paths have changes: slope/{name}" in capsys.readouterr().err
+        git(one.repo, "stash", "-u", "-q")
+    (one.folder / "autoresearch-protocol.md").write_text("an older one\n")
+    assert one.handoff() == 0
+
+
+def test_lh_every_gate_is_the_library_s_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who calls the library gets no file either before the gates hold."""
+    from cartlab.cli.talk import Talk
+    from cartlab.errors import CartlabError
+    from cartlab.loops.protocol import parse_design
+
+    one = small_experiment.make(tmp_path)
+    monkeypatch.chdir(one.repo)
+    text = (one.folder / "DESIGN.md").read_text()
+
+    def hand(old: str = "", new: str = "", run_vp: bool = True) -> handoff.Handoff:
+        design = parse_design(text.replace(old, new) if old else text)
+        place = tmp_path / "root" / f"{hash((old, new))}"
+        work = handoff.Handoff(one.repo, one.folder, design, place, Talk(as_json=True))
+        work.carry_out(run_vp=run_vp)
+        return work
+
+    with pytest.raises(handoff.GateFailed, match="needs the evidence of VP L1"):
+        hand(run_vp=False)
+    for old, new, says in (
+        ("first_step_max_s: 20", "first_step_max_s: 0.000001", "first step must print"),
+        ("checkpoint: out/model.json", "checkpoint: out/other.json", "left no checkpoint"),
+        (f"eval_command: {PYTHON} eval.py", "eval_command: false eval.py", "succeed outside training"),
+    ):
+        with pytest.raises(CartlabError, match=says):
+            hand(old, new)
+    assert not (one.folder / "experiences.md").exists()
+    assert not (one.folder / "autoresearch-protocol.md").exists()
+    assert hand().protocol.baseline == "2.451218" and (one.folder / "experiences.md").is_file()
 
 
 KERNELS = """

@@ -78,7 +78,7 @@ def run(context: Context, request: Request) -> Outcome:
         out.status, out.recorded = "planned", None
         out.text = [f"would have {len(due)} hypotheses scored by {campaign.budget.critics} critics"]
         return out
-    desk, before = campaign_desk.open_desk(context, request.slug, request.flags, request.command)
+    desk, before = campaign_desk.open_desk(context, request.slug, request.flags)
     rules = critique.Rules(request.quality, request.half, before.budget.hypotheses_per_gen)
     with desk.alone():
         campaign = critique.critique(

@@ -60,11 +60,8 @@ def may_call(command: str, chosen: Flags) -> None:
     approvals.require(command, chosen.approve)
 
 
-def open_desk(
-    context: Context, slug: str | None, chosen: Flags, command: str | None = None
-) -> tuple[Desk, Campaign]:
-    """The campaign's desk; an approval that was given for a command is recorded."""
-    from cartlab.loops import approvals
+def open_desk(context: Context, slug: str | None, chosen: Flags) -> tuple[Desk, Campaign]:
+    """The campaign's desk."""
     from cartlab.loops.campaign import records
     from cartlab.loops.desk import Desk, Options
 
@@ -81,10 +78,8 @@ def open_desk(
         ledger,
         campaign.goal.id,
         context.talk,
-        Options(isolation=level, writable=tuple(writable)),
+        Options(isolation=level, writable=tuple(writable), approve=chosen.approve),
     )
-    if chosen.approve and command is not None:
-        approvals.record(ledger, desk.goal_id, command, chosen.approve)
     return desk, records.read(ledger.events(), desk.goal_id)
 
 

@@ -85,7 +85,7 @@ def run(context: Context, request: Request) -> Outcome:
     file = None if request.file is None else context.cwd / request.file
     if request.dry_run:
         return _foretell(context, request)
-    desk, _ = campaign_desk.open_desk(context, request.slug, request.flags, request.command)
+    desk, _ = campaign_desk.open_desk(context, request.slug, request.flags)
     with desk.alone():
         campaign = planning.plan(
             desk,

@@ -115,7 +115,7 @@ def run(context: Context, request: Request) -> Outcome:
     campaign_desk.may_call(request.researcher, request.flags)
     if request.dry_run:
         return _foretell(context, request)
-    desk, campaign = campaign_desk.open_desk(context, request.slug, request.flags, request.researcher)
+    desk, campaign = campaign_desk.open_desk(context, request.slug, request.flags)
     desk = replace(desk, options=replace(desk.options, eval_limit_s=request.eval_limit))
     plan = experiment.Plan(
         request.researcher,

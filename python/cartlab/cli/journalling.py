@@ -276,9 +276,7 @@ def run_loop(context: Context, request: Request) -> Outcome:
         out.status, out.text = "planned", [f"would run experiments of `{researcher}` until the session ends"]
         return out
     ledger = loopdesk.open_ledger(context)
-    desk = desk_for(context, request, ledger)
-    if request.given["approve"]:
-        approvals.record(ledger, desk.goal_id, researcher, request.given["approve"])
+    desk = loopdesk.approved(desk_for(context, request, ledger), request.given["approve"])
     goal = researching.run(desk, researcher, request.given["experiments"])
     ledger.project()
     out.details = _facts(context, desk, goal)

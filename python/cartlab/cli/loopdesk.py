@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -163,6 +163,11 @@ def desk_of(context: Context, ledger: Ledger, file: str, chosen: Flags) -> Desk:
         chosen.policy,
         chosen.k,
     )
+
+
+def approved(desk: Desk, reason: str | None) -> Desk:
+    """The desk with a person's reason to call a command that needs one."""
+    return replace(desk, options=replace(desk.options, approve=(reason or "").strip()))
 
 
 def repository_of(context: Context, goal: Goal) -> Path:

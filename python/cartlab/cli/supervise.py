@@ -79,8 +79,7 @@ def run(context: Context, request: Request) -> Outcome:
         return out
     ledger = loopdesk.open_ledger(context)
     desk = loopdesk.desk_of(context, ledger, request.protocol, request.flags)
-    if request.approve:
-        approvals.record(ledger, desk.goal_id, request.researcher, request.approve)
+    desk = loopdesk.approved(desk, request.approve)
     goal = supervise.run(desk, request.researcher, request.extend)
     ledger.project()
     tree = desk.worktree(goal)

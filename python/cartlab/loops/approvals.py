@@ -39,6 +39,15 @@ def require(command: str, reason: str | None) -> None:
         )
 
 
+def admit(ledger: Ledger, goal: str, command: str, reason: str | None) -> None:
+    """Before a run calls a command: NotLegalNow where it needs a word that was not given; a word that was
+    given is recorded, and holds for this run.
+    """
+    require(command, reason)
+    if reason and reason.strip():
+        record(ledger, goal, command, reason.strip())
+
+
 def record(ledger: Ledger, goal: str, command: str, reason: str) -> None:
     """The approval, bound to the command by its hash (a command line may hold secrets)."""
     ledger.append(

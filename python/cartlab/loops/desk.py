@@ -31,7 +31,7 @@ EVAL_LIMIT_S = 600.0
 class Options:
     """How a loop is run. isolation: the level's name; writable: further folders that the researcher may
     write; eval_limit_s: when an evaluation is killed; launcher: an approved shell line that runs training's
-    `{command}` elsewhere, "" for here.
+    `{command}` elsewhere, "" for here; approve: a person's reason to call a command that needs one.
     """
 
     isolation: str = "process"
@@ -43,6 +43,7 @@ class Options:
     eval_limit_s: float = EVAL_LIMIT_S
     locale: str = "zh"
     launcher: str = ""
+    approve: str = ""
 
 
 @dataclass

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cartlab.errors import BadInput, NotLegalNow
-from cartlab.loops import commands, experiences, protocol, tasks, trees, views
+from cartlab.loops import approvals, commands, experiences, protocol, tasks, trees, views
 from cartlab.loops.desk import Desk
 from cartlab.loops.goals import SUPERVISE, Goal, Try
 from cartlab.loops.running import Failed, rooted
@@ -149,6 +149,7 @@ def research(
     limit_s: the deadline, twice the time limit where none is given; more: further variables of its
     environment; what: the attempt's name for people.
     """
+    approvals.require(command, desk.options.approve)
     limit = limit_s or 2 * views.protocol_of(goal).time_limit_s
     name = what or f"round {given.one.round}"
     own = desk.work_folder(given.one.id)

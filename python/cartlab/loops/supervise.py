@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cartlab.errors import BadInput, NotLegalNow
-from cartlab.loops import dispatch, holdout, intake, opening, protocol, rounds, tasks, trees, views
+from cartlab.loops import approvals, dispatch, holdout, intake, opening, protocol, rounds, tasks, trees, views
 from cartlab.loops.desk import Desk
 from cartlab.loops.goals import Goal, Try
 from cartlab.loops.running import Bench, Failed
@@ -120,6 +120,7 @@ def next_round(goal: Goal, extend: int | None) -> int:
 def run(desk: Desk, researcher: str, extend: int | None = None) -> Goal:
     """All rounds that are left, then the goal as it ended."""
     with desk.alone():
+        approvals.admit(desk.ledger, desk.goal_id, researcher, desk.options.approve)
         prepare(desk)
         goal = desk.goal()
         number = next_round(goal, extend)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import small_campaign
 import small_experiment
 
 from cartlab.cli.talk import Talk
 from cartlab.errors import BadInput, NotLegalNow
 from cartlab.ledger import Ledger
-from cartlab.loops.campaign import compute, driver, generation, opening, records
+from cartlab.loops import approvals
+from cartlab.loops.campaign import compute, driver, experiment, generation, opening, records
 from cartlab.loops.campaign.opening import Wish
 from cartlab.loops.campaign.records import Campaign
 from cartlab.loops.desk import Desk, Options
@@ -74,3 +77,27 @@ def test_lc32_a_launcher_that_was_not_approved_runs_nothing(opened: tuple[Desk, 
     path.write_text(text.replace("provider = command", "provider = local"))
     assert compute.launcher_of(desk.ledger.events(), campaign) == ""
     assert not log.exists()
+
+
+def approved(desk: Desk, reason: str) -> Desk:
+    return replace(desk, options=replace(desk.options, approve=reason))
+
+
+def test_lc33_a_launcher_with_a_delete_needs_a_word_for_each_run(opened: tuple[Desk, str, Path]) -> None:
+    desk, launcher, log = opened
+    path = Path(campaign_of(desk).folder)
+    (path / "DATA.md").write_text(small_campaign.NO_DATA)
+    dangerous = f"rm -rf nothing; {launcher}"
+    text = (path / "COMPUTE.md").read_text()
+    (path / "COMPUTE.md").write_text(text.replace(launcher, dangerous))
+    plan, hands = experiment.Plan("true"), driver.Hands(lambda _: None)
+    with pytest.raises(NotLegalNow, match="must be one that was approved"):
+        driver.run(approved(desk, "only the researcher was meant"), plan, hands)
+    approvals.record(desk.ledger, desk.goal_id, dangerous, "the lab's host")
+    assert driver.run(desk, plan, hands).goal.state == "paused"
+    assert len(log.read_text().splitlines()) == 6
+    with pytest.raises(NotLegalNow, match="held for one run"):
+        driver.run(desk, plan, hands)
+    assert driver.run(approved(desk, "once more"), plan, hands).goal.state == "paused"
+    with pytest.raises(NotLegalNow, match="held for one run"):
+        driver.run(desk, plan, hands)

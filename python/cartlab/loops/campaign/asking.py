@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cartlab.errors import Tampered
-from cartlab.loops import commands, trees
+from cartlab.loops import approvals, commands, trees
 from cartlab.loops.campaign.records import Campaign
 from cartlab.loops.desk import Desk
 from cartlab.loops.dispatch import ENVIRONMENT, top_of
@@ -47,6 +47,7 @@ def ask(
     desk: Desk, campaign: Campaign, command: str, questions: Sequence[Question], limit_s: float = LIMIT_S
 ) -> list[Answer]:
     """All questions at once, the answers in their order. Tampered where the repository changed meanwhile."""
+    approvals.require(command, desk.options.approve)
     before = repository_state(desk.repo)
     found = commands.at_once(lambda one: _ask(desk, campaign, command, one, limit_s), questions)
     after = repository_state(desk.repo)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cartlab.errors import BadInput, NotLegalNow
-from cartlab.loops import commands
+from cartlab.loops import approvals, commands
 from cartlab.loops.campaign import asking, planning, records, told
 from cartlab.loops.campaign.asking import LIMIT_S, Question
 from cartlab.loops.campaign.records import Campaign, Experiment
@@ -175,6 +175,8 @@ def critique(
     limit_s: float = LIMIT_S,
 ) -> Campaign:
     """Let the newest generation be scored, and queue its survivors; the campaign as it is then."""
+    if command is not None:
+        approvals.admit(desk.ledger, desk.goal_id, command, desk.options.approve)
     campaign = planning.complete(desk)
     candidates = waiting(campaign)
     asked = rules or Rules(keep=campaign.budget.hypotheses_per_gen)

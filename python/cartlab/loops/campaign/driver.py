@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cartlab.errors import NotLegalNow
-from cartlab.loops import policies, rounds, views
+from cartlab.loops import approvals, policies, rounds, views
 from cartlab.loops.campaign import (
+    compute,
     experiment,
     gates,
     generation,
@@ -59,7 +60,10 @@ def run(desk: Desk, plan: Plan, hands: Hands, generations: int | None = None) ->
         if campaign.mode == "design_only":
             return _leave_design(desk, campaign, hands)
         gates.may_run(verdicts.folder_of(campaign))
+        approvals.admit(desk.ledger, desk.goal_id, plan.researcher, desk.options.approve)
+        compute.renew(desk, campaign)
         desk = generation.limited(desk, campaign)
+        compute.spend(desk)
         before = len([one for one in campaign.generations if one.closed])
         prepare(desk, campaign, plan)
         try:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cartlab.errors import BadInput, NotLegalNow
-from cartlab.loops import commands
+from cartlab.loops import approvals, commands
 from cartlab.loops.campaign import (
     asking,
     edits,
@@ -167,6 +167,8 @@ def plan(
     rung: how wide to search, the ladder's where none is given; adopt: the id of the hypothesis that the
     checkout's edit already carries out.
     """
+    if command is not None:
+        approvals.admit(desk.ledger, desk.goal_id, command, desk.options.approve)
     campaign = opening.take_up_budget(desk, complete(desk))
     may_open(campaign)
     rung = rung or ladder.position(campaign).rung

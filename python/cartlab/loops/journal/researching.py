@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cartlab.loops import dispatch, trees
+from cartlab.loops import approvals, dispatch, trees
 from cartlab.loops.commands import plain
 from cartlab.loops.desk import Desk
 from cartlab.loops.dispatch import Dispatch
@@ -25,6 +25,7 @@ WORKING = "work"
 def run(desk: Desk, researcher: str, experiments: int | None = None) -> Goal:
     """Experiments until the session ends, somebody stops it, or so many are done."""
     with desk.alone():
+        approvals.admit(desk.ledger, desk.goal_id, researcher, desk.options.approve)
         goal = recording.prepare(desk)
         recording.legal(goal)
         if session.baseline_of(goal) is None:

@@ -17,6 +17,7 @@ base=HEAD
 git rev-parse -q --verify 'HEAD~1^{commit}' >/dev/null && base=HEAD~1
 screen "$base" HEAD
 if [ "$base" != HEAD ] && { [ "$code" -eq 14 ] || [ "$code" -eq 18 ]; }; then
+  printf '\nThat pair cannot be ranked, for the reason above. HEAD against itself shows what a measurement looks like:\n'
   screen HEAD HEAD
 fi
 case "$code" in

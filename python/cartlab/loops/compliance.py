@@ -88,10 +88,13 @@ def judge(
     escaping: Iterable[str] = (),
     texts: Mapping[str, str] | None = None,
     edits: Mapping[str, tuple[str, str]] | None = None,
+    binary: Iterable[str] = (),
+    framed: Mapping[str, tuple[str, str]] | None = None,
 ) -> Finding:
     """Compare. ignored: new paths that the baseline's ignore rules name; sizes: bytes of new or changed
     files; escaping: links that lead out of the tree; texts: the text of new files; edits: the text of changed
-    files before and after.
+    files before and after; binary: new files that are no text; framed: the text of
+    each existing file that is other now, before and after ("" where it is no plain file any more).
     """
     hidden, leaving = set(ignored), set(escaping)
     taken: list[Change] = []
@@ -105,6 +108,7 @@ def judge(
             continue
         taken.append(change)
         why = _why_not(change, after, rules, leaving, (sizes or {}).get(change.path, 0))
+        why = why or _outside_regions(change.path, *(framed or {}).get(change.path, ("", "")))
         if why:
             broken[change.path] = why
     flags = [
@@ -112,6 +116,7 @@ def judge(
         for path, text in (texts or {}).items()
         if _EVAL_LIKE.search(text) and path not in dropped
     ]
+    flags += [f"binary: {path}" for path in binary if path not in dropped]
     flags += [f"link: {c.path}" for c in taken if c.what != "removed" and after[c.path].mode == LINK]
     pairs = edits or {}
     flags += [f"⚠ seed literal: {path}" for path in witness.seeds_among(pairs)]
@@ -137,6 +142,29 @@ def _why_not(change: Change, after: Manifest, rules: Rules, leaving: set[str], s
     if rules.strict:
         return "a new file, and the protocol is strict about its variable files"
     return takes_over(path)
+
+
+def _outside_regions(path: str, before: str, after: str) -> str:
+    """Why an edit of a file with regions may not be, or nothing. Where the baseline's file marks what may
+    change with lines that hold `autoresearch: begin` and `autoresearch: end`, the rest of it is fixed.
+    """
+    if BEGIN not in before:
+        return ""
+    return "" if _frame(before) == _frame(after) else f"{path} was changed outside its marked regions"
+
+
+BEGIN, _END = "autoresearch: begin", "autoresearch: end"
+
+
+def _frame(text: str) -> list[str]:
+    """A file's lines without those in its regions; the marks belong to the frame."""
+    found, inside = [], False
+    for line in text.splitlines():
+        inside = inside and _END not in line
+        if not inside:
+            found.append(line)
+        inside = inside or BEGIN in line
+    return found
 
 
 def takes_over(path: str) -> str:

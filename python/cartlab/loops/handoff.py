@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import secrets
 import shlex
 import shutil
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cartlab.errors import BadInput, CartlabError, MetricError, NotLegalNow
-from cartlab.loops import commands, experiences, manifest, metrics, protocol, trees
+from cartlab.loops import commands, experiences, manifest, metrics, protocol, trees, witness
 from cartlab.loops.commands import Ran
 from cartlab.loops.desk import EVAL_LIMIT_S
 from cartlab.loops.dispatch import VIEW_NAMES
@@ -317,7 +318,15 @@ class Handoff:
         trees.lay(self.repo, "HEAD", folder)
         return folder / self.top
 
-    def _run(self, command: str, cwd: Path, name: str, limit_s: float, limit: float | None = None) -> Ran:
+    def _run(
+        self,
+        command: str,
+        cwd: Path,
+        name: str,
+        limit_s: float,
+        limit: float | None = None,
+        nonce: str | None = None,
+    ) -> Ran:
         self.voice.progress(f"handoff: {name}")
         own = cwd
         while own.parent != self.place:
@@ -326,6 +335,7 @@ class Handoff:
             "AR_TIME_LIMIT": f"{self.protocol.time_limit_s if limit is None else limit:g}",
             "AR_EPOCH_LIMIT": self.protocol.epoch_limit,
             "AR_SEED": "0",
+            **({} if nonce is None else {"AR_NONCE": nonce}),
         }
         ran = commands.run(
             command,
@@ -365,7 +375,9 @@ class Handoff:
         folder = self._lay(name)
         if checkpoint is not None and checkpoint.is_dir():
             shutil.copytree(checkpoint, folder, dirs_exist_ok=True)
-        ran = self._run(self.protocol.eval_command, folder, name, EVAL_LIMIT_S)
+        asked = self.protocol.witnesses
+        nonce = secrets.token_hex(8) if asked.nonce else None
+        ran = self._run(self.protocol.eval_command, folder, name, EVAL_LIMIT_S, nonce=nonce)
         if ran.returncode is None:
             raise GateFailed(
                 f"the evaluation must end by itself, with no terminal; it had not after {EVAL_LIMIT_S:g} s",
@@ -377,9 +389,12 @@ class Handoff:
                 "fix it now: it is the source of truth for the whole loop",
             )
         try:
-            return metrics.written(ran.output, self.protocol.metric)
+            number = metrics.primary(ran.output, self.protocol.metric, nonce)
         except MetricError as error:
             raise GateFailed(error.message, error.hint) from None
+        if why := witness.outside(number, asked.bounds):
+            raise GateFailed(f"the baseline must be possible itself: {why}", "correct `bounds`")
+        return metrics.written(ran.output, self.protocol.metric, nonce)
 
 
 def read_evidence(path: Path, metric: str) -> Evidence:

@@ -106,18 +106,40 @@ def judge(
     old = trees.texts(desk.repo, [base[path].digest for path in edited])
     new_texts = [(work / path).read_text(encoding="utf-8", errors="replace") for path in edited]
     edits = dict(zip(edited, zip(old, new_texts, strict=True), strict=True))
+    touched = [c.path for c in changed if c.what != "added" and base[c.path].mode in _FILES]
+    was = trees.texts(desk.repo, [base[path].digest for path in touched])
+    framed = {
+        path: (text, (work / path).read_text(encoding="utf-8", errors="replace") if path in sizes else "")
+        for path, text in zip(touched, was, strict=True)
+        if compliance.BEGIN in text
+    }
     hidden = trees.ignored(desk.worktree(goal).path, new)
     # A checkpoint is what training makes; one that is handed in is not part of a submission.
     checkpoints = rooted(top, protocol_files(protocol.checkpoint))
     hidden |= {path for path in new if manifest.named(path, checkpoints)}
     return compliance.judge(
-        base, found, rules, ignored=hidden, sizes=sizes, escaping=escaping, texts=texts, edits=edits
+        base,
+        found,
+        rules,
+        ignored=hidden,
+        sizes=sizes,
+        escaping=escaping,
+        texts=texts,
+        edits=edits,
+        framed=framed,
+        binary=[path for path in new if path in sizes and _is_binary(work / path)],
     )
 
 
 # A file above this is data, in which no seed is looked for.
 TEXT_CAP = 1 << 20
 _FILES = (manifest.FILE, manifest.EXECUTABLE)
+
+
+def _is_binary(path: Path) -> bool:
+    """As git has it: a zero byte near the beginning."""
+    with path.open("rb") as file:
+        return b"\0" in file.read(8000)
 
 
 def _present(

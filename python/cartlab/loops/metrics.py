@@ -122,9 +122,9 @@ def primary(stdout: str, name: str, nonce: str | None = None) -> float:
     return float(hits[0])
 
 
-def written(stdout: str, name: str) -> str:
+def written(stdout: str, name: str, nonce: str | None = None) -> str:
     """The value of primary() as it was printed, so that a view can repeat it."""
-    number = primary(stdout, name)
+    number = primary(stdout, name, nonce)
     for word in re.findall(_DECIMAL, stdout):
         if float(word) == number:
             return str(word)

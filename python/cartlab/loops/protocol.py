@@ -195,7 +195,7 @@ _KNOWN = {
     "Eval": {"metric", "direction", "command", "tolerance", "eval_tolerance"},
     "Profile": {"command"},
     "Train": {"command", "checkpoint", "env_repair"},
-    "Witnesses": {"seconds", "work", "min_time_share", "checks", "check_files"},
+    "Witnesses": {"seconds", "work", "min_time_share", "checks", "check_files", "bounds", "jump", "nonce"},
     "Kernel Targets": set(),
 }
 
@@ -461,6 +461,9 @@ _DESIGN = {
     "min_time_share": ("Witnesses", "min_time_share"),
     "checks_command": ("Witnesses", "checks"),
     "check_files": ("Witnesses", "check_files"),
+    "bounds": ("Witnesses", "bounds"),
+    "jump": ("Witnesses", "jump"),
+    "nonce": ("Witnesses", "nonce"),
 }
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cartlab.errors import NotLegalNow
-from cartlab.loops import acceptance, commands, policies, tasks, trees, views
+from cartlab.loops import acceptance, commands, policies, tasks, trees, views, witness
 from cartlab.loops.compliance import Finding
 from cartlab.loops.desk import Desk
 from cartlab.loops.dispatch import render_views, top_of, view_paths
@@ -98,6 +98,8 @@ def decide(desk: Desk, goal: Goal, one: Try, finding: Finding, policy: str, k: i
             failed.verdict, _joined([failed.insight, *flags]), retry=failed.transient, done=tuple(done)
         )
     done += _trained(desk, one)
+    if found.status == "keep" and (unsure := _jumped(goal, bench, best, value)):
+        return Result(unsure.verdict, _joined([unsure.insight, *flags]), done=tuple(done))
     if found.status == "keep" and (failed_check := acceptance.stands(desk, goal, one, bench)):
         return Result(failed_check.verdict, _joined([failed_check.insight, *flags]), done=tuple(done))
     won = found.status == "keep"
@@ -105,6 +107,35 @@ def decide(desk: Desk, goal: Goal, one: Try, finding: Finding, policy: str, k: i
     top_text = value.text if won else best.text
     done.append(tasks.evaluated(protocol, number, value.text, top_text, won))
     return Result(str(found.status), insight, value, inputs=found.inputs, done=tuple(done))
+
+
+def _jumped(goal: Goal, bench: Bench, best: Best, value: Value) -> Failed | None:
+    """None where a gain is no jump, or a further run on another seed gains as well."""
+    asked, direction = bench.protocol.witnesses, bench.protocol.direction
+    sign = 1.0 if direction == "higher" else -1.0
+    earlier = [best.number, *_values_so_far(goal)]
+    gain = sign * (value.number - best.number)
+    if not witness.jumps(gain, earlier, asked.jump):
+        return None
+    try:
+        again = bench.value(draw_seed(goal), "-jump")
+    except Failed as failed:
+        return failed
+    if policies.better(again.number, best.number, direction):
+        return None
+    return Failed(
+        "checks_failed",
+        f"{value.text} is a jump of more than {asked.jump:g} spreads, and a second run gives {again.text}: "
+        "it was luck",
+    )
+
+
+def _values_so_far(goal: Goal) -> list[float]:
+    return [
+        float(one.decision["value"])
+        for one in goal.tries
+        if one.segment == goal.segment and one.decision and one.decision.get("value") is not None
+    ]
 
 
 def _trained(desk: Desk, one: Try) -> list[str]:

@@ -211,6 +211,7 @@ class Bench:
         why = ""
         for go in range(self.desk.options.eval_retries + 1):
             label = f"eval{name}" + (f"-{go + 1}" if go else "")
+            nonce = secrets.token_hex(8) if self.protocol.witnesses.nonce else None
             ran = self.run(
                 self.protocol.eval_command,
                 "eval",
@@ -218,9 +219,10 @@ class Bench:
                 self.desk.options.eval_limit_s,
                 label,
                 seed,
+                {} if nonce is None else {"AR_NONCE": nonce},
             )
-            number, text, why = self._read_value(ran)
-            claims = metrics.ours(ran.output).values if number is not None else {}
+            number, text, why = self._read_value(ran, nonce)
+            claims = metrics.ours(ran.output, nonce).values if number is not None else {}
             stated = claims.get(self.protocol.witnesses.seconds)
             done = claims.get(self.protocol.witnesses.work)
             seq = self.desk.measured(
@@ -256,17 +258,19 @@ class Bench:
         if why := witness.work(done, self.usual.work):
             raise Failed("behaviour_changed", why)
 
-    def _read_value(self, ran: Ran) -> tuple[float | None, str, str]:
+    def _read_value(self, ran: Ran, nonce: str | None) -> tuple[float | None, str, str]:
         if ran.returncode is None:
             return None, "", f"no end within {self.desk.options.eval_limit_s:g} s"
         if ran.returncode != 0:
             words = (ran.complaint.splitlines() or ["no output"])[-1]
             return None, "", commands.plain(f"exit code {ran.returncode}: {words}", 300)
         try:
-            number = metrics.primary(ran.output, self.protocol.metric)
+            number = metrics.primary(ran.output, self.protocol.metric, nonce)
         except MetricError as error:
             return None, "", error.message
-        return number, metrics.written(ran.output, self.protocol.metric), ""
+        if why := witness.outside(number, self.protocol.witnesses.bounds):
+            return None, "", why
+        return number, metrics.written(ran.output, self.protocol.metric, nonce), ""
 
     def _repair(self, folder: Path) -> None:
         """env_repair once: the user's own command, which may install what is missing anywhere, so it is not

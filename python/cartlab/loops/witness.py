@@ -4,7 +4,9 @@ Three witnesses, each asked for by a key of the protocol's section `## Witnesses
 the METRIC line in which the evaluation states how long its work took), the amount of work (`work` names the
 line with the items done), and the share of the time limit that training has to use (`min_time_share`, for a
 quality at a fixed time). A fourth, `checks` with `check_files`, is a test command; what it ran is read from
-JUnit's XML.
+JUnit's XML. `bounds` are the values that the metric can have at all; `jump` is how many times the spread of
+the values so far a gain may be before it has to be seen a second time; `nonce` has the evaluation mark its
+METRIC lines with what AR_NONCE holds.
 
 None of them proves honesty where a candidate's code runs in the process that reports: they make each of these
 lies show against the harness's own clock, the accepted tree's run, or the baseline's list of tests.
@@ -12,9 +14,11 @@ lies show against the harness's own clock, the accepted tree's run, or the basel
 
 from __future__ import annotations
 
+import math
 import re
+import statistics
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cartlab.errors import BadInput
@@ -36,6 +40,9 @@ class Witnesses(Stored):
     min_time_share: float = 0.0
     checks: str = ""
     check_files: tuple[str, ...] = ()
+    bounds: str = ""
+    jump: float = 0.0
+    nonce: bool = False
 
     _tuples = ("check_files",)
 
@@ -64,6 +71,14 @@ def parse(values: Mapping[str, str]) -> Witnesses:
             f"min_time_share must be a share of the time limit from 0 to 1; found {share!r}",
             "0.7 is usual where quality at a fixed time counts",
         )
+    if values.get("bounds"):
+        limits(values["bounds"])
+    jump = values.get("jump") or "0"
+    if not re.fullmatch(r"\d+(\.\d+)?", jump):
+        raise BadInput(f"jump must be a number of spreads of at least 0; found {jump!r}", "6 is usual")
+    nonce = (values.get("nonce") or "no").lower()
+    if nonce not in ("yes", "no", "true", "false"):
+        raise BadInput(f"nonce must be yes or no; found {nonce!r}")
     listed = (part.strip().strip("`'\"") for part in (values.get("check_files") or "").split(","))
     return Witnesses(
         values.get("seconds", ""),
@@ -71,6 +86,9 @@ def parse(values: Mapping[str, str]) -> Witnesses:
         float(share),
         values.get("checks", ""),
         tuple(part.removeprefix("./") for part in listed if part),
+        values.get("bounds", ""),
+        float(jump),
+        nonce in ("yes", "true"),
     )
 
 
@@ -82,6 +100,9 @@ def render(found: Witnesses) -> list[str]:
         "min_time_share": f"{found.min_time_share:g}" if found.min_time_share else "",
         "checks": found.checks,
         "check_files": ", ".join(found.check_files),
+        "bounds": found.bounds,
+        "jump": f"{found.jump:g}" if found.jump else "",
+        "nonce": "yes" if found.nonce else "",
     }
     return [f"- {key}: {text}" for key, text in rows.items() if text]
 
@@ -117,6 +138,43 @@ def early(seconds: float, limit_s: float, share: float) -> str | None:
     if not share or seconds >= share * limit_s:
         return None
     return f"training used {seconds:.3g} s of {limit_s:g} s; the protocol asks for {share:.0%} of it"
+
+
+# --- values -------------------------------------------------------------------------------------------
+
+
+def limits(text: str) -> tuple[float, float]:
+    """The least and the greatest value of `LOW to HIGH`; BadInput where that is none."""
+    low, between, high = text.partition(" to ")
+    try:
+        found = float(low), float(high)
+    except ValueError:
+        found = math.nan, math.nan
+    if not between or not found[0] < found[1]:
+        raise BadInput(
+            f"bounds must be `LOW to HIGH`; found {text!r}", "`bounds: 0 to 1`; inf is a bound too"
+        )
+    return found
+
+
+def outside(value: float, bounds: str) -> str | None:
+    """Why a value cannot be, or None."""
+    if not bounds:
+        return None
+    low, high = limits(bounds)
+    return None if low <= value <= high else f"{value:.9g} lies outside the bounds {low:g} to {high:g}"
+
+
+def jumps(gain: float, earlier: Sequence[float], times: float) -> bool:
+    """Is a gain so large that one run is not enough: more than `times` the spread of the values so far (their
+    median absolute deviation, scaled to a normal's standard deviation). Fewer than three values, or equal
+    ones, say nothing of the spread, and then every gain is.
+    """
+    if not times:
+        return False
+    middle = statistics.median(earlier) if earlier else 0.0
+    spread = 1.4826 * statistics.median(abs(one - middle) for one in earlier) if len(earlier) > 2 else 0.0
+    return gain > times * spread
 
 
 # --- tests --------------------------------------------------------------------------------------------

@@ -268,6 +268,89 @@ def test_la12_a_sealed_file_that_was_changed_is_not_asked(
     assert words(one) == []
 
 
+# --- LA5, LA9, LA14: lines, values, regions -----------------------------------------------------------
+
+
+def test_la5_with_a_nonce_only_the_evaluation_s_own_lines_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The candidate's module prints a better number first and last; it does not know the run's mark."""
+    evaluation = (
+        "import os\nmark = os.environ.pop('AR_NONCE')\nimport json\nimport work\n"
+        "print(f\"METRIC[{mark}] rate={json.load(open('config.json'))['rate']}\")\n"
+    )
+    lying = "import atexit, os, sys\nassert 'AR_NONCE' not in os.environ\n" + "".join(
+        f"print('METRIC{mark} rate=9', file=sys.{where})\n"
+        for mark in ("", "[00]")
+        for where in ("stdout", "stderr")
+    )
+    lying += "atexit.register(print, 'METRIC rate=9')\n"
+    more = "\n## Witnesses\n- nonce: yes\n"
+    one = prepared(tmp_path, monkeypatch, 2, more, eval__py=evaluation, work__py="")
+    assert one.supervise(f"(work / 'work.py').write_text({lying!r})\nif round == 2: config(rate=0.02)") == 0
+    assert words(one) == ["discard", "keep"]
+    assert [(found.decision or {})["value"] for found in goal_of(one).closed_rounds()] == [0.01, 0.02]
+    assert one.cartlab("verify") == 0
+
+
+def test_la9_a_value_outside_its_bounds_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = prepared(tmp_path, monkeypatch, 3, "\n## Witnesses\n- bounds: 0 to 1\n")
+    assert one.supervise("config(rate=[1e308, -0.1, 1][round - 1])") == 0
+    assert words(one) == ["metric_error", "metric_error", "keep"]
+    assert "1e+308 lies outside the bounds 0 to 1" in insight(one, 1)
+    for bad in ("0", "1 to 0", "a to b", "nan to 1"):
+        with pytest.raises(BadInput, match="bounds must be"):
+            witness.limits(bad)
+
+
+def test_la9_a_jump_has_to_be_seen_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first evaluation of a tree with `luck` is far better, its second is not."""
+    seen = tmp_path / "seen"
+    lucky = (
+        "import json, os\nconfig = json.load(open('config.json'))\nrate = config['rate']\n"
+        f"if config.get('luck') and not os.path.exists({str(seen)!r}):\n"
+        f"    rate = 5\n    open({str(seen)!r}, 'w').close()\nprint('rate:', rate)\n"
+    )
+    one = prepared(tmp_path, monkeypatch, 3, "\n## Witnesses\n- jump: 6\n", eval__py=lucky)
+    body = "config(rate=[0.02, 0.005, 0.9][round - 1], luck=round == 2)"
+    assert one.supervise(body, "--isolation", "process") == 0
+    assert words(one) == ["keep", "checks_failed", "keep"]
+    assert "is a jump of more than 6 spreads, and a second run gives 0.005" in insight(one, 2)
+    runs = [sum(body["role"] == "eval" for _, body in found.measurements) for found in goal_of(one).tries]
+    assert runs == [2, 2, 2] and one.cartlab("verify") == 0
+
+
+@given(st.lists(st.floats(-1e3, 1e3), max_size=8), st.floats(0.001, 1e3), st.floats(0, 100))
+def test_la9_a_jump_is_one_more_wherever_the_spread_is_smaller(
+    earlier: list[float], gain: float, times: float
+) -> None:
+    found = witness.jumps(gain, earlier, times)
+    assert not witness.jumps(gain, earlier, 0)
+    assert not found or witness.jumps(2 * gain, earlier, times)
+    assert not times or len(earlier) > 2 or found
+
+
+def test_la14_only_the_marked_regions_of_a_file_may_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    framed = "a = 1\n# autoresearch: begin\nb = 1\n# autoresearch: end\nc = 1\n"
+    one = prepared(tmp_path, monkeypatch, 5, work__py=framed)
+    body = f"""
+path, text = work / "work.py", {framed!r}
+if round == 1: path.write_text(text.replace("c = 1", "c = 2"))
+if round == 2: path.unlink()
+if round == 3: path.unlink(); path.symlink_to("config.json")
+if round == 4: path.write_text(text.replace("# autoresearch: end\\n", "") + "# autoresearch: end\\n")
+if round == 5: path.write_text(text.replace("b = 1", "b = 2")); (work / "blob").write_bytes(bytes(9))
+config(rate=0.01 + round / 100)
+"""
+    assert one.supervise(body) == 0
+    assert words(one) == ["compliance_failed"] * 4 + ["keep"]
+    assert "work.py was changed outside its marked regions" in insight(one, 1)
+    # What nobody can read in a patch is said.
+    assert "binary: slope/blob" in insight(one, 5)
+
+
 # --- LA13: checks -------------------------------------------------------------------------------------
 
 TESTS = """\
@@ -440,8 +523,15 @@ def test_la15_equal_sentinels_raise_no_suspicion(effects: list[float]) -> None:
 def test_the_witnesses_are_written_and_read_again() -> None:
     text = small_experiment.BARE.format(rounds=1, python="python")
     asked = "## Witnesses\n- seconds: took\n- work: items\n- min_time_share: 0.7\n- checks: make test\n"
-    found = parse(text + "\n" + asked + "- check_files: tests/, Makefile\n- colour: red\n")
-    assert found.witnesses == Witnesses("took", "items", 0.7, "make test", ("tests/", "Makefile"))
+    found = parse(
+        text
+        + "\n"
+        + asked
+        + "- bounds: 0 to inf\n- jump: 6\n- nonce: yes\n- check_files: tests/, Makefile\n- colour: red\n"
+    )
+    assert found.witnesses == Witnesses(
+        "took", "items", 0.7, "make test", ("tests/", "Makefile"), "0 to inf", 6.0, True
+    )
     again = parse(render(found))
     assert again == found and again.extra["Witnesses"] == ("colour: red",)
     assert type(found).from_json(json.loads(json.dumps(found.to_json()))) == found

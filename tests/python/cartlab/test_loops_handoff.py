@@ -140,7 +140,7 @@ def test_lh14_a_tree_with_changes_is_refused_and_the_two_files_are_none(
     for name, edit in (("train.py", "import sys\n"), ("new.py", "")):
         (one.folder / name).write_text(edit)
         assert one.handoff() == 23
-        assert f"needs a clean work tree; 1 paths have changes: slope/{name}" in capsys.readouterr().err
+        assert f"needs a clean work tree; changed paths: 1, slope/{name}" in capsys.readouterr().err
         git(one.repo, "stash", "-u", "-q")
     (one.folder / "autoresearch-protocol.md").write_text("an older one\n")
     assert one.handoff() == 0

@@ -73,6 +73,7 @@ def run(context: Context, request: Request) -> Outcome:
         ledger.project()
     else:
         out.attempt_id = speed.id
+        loopdesk.must_record(context)
         if request.dry_run:
             return _planned(out, f"accept {speed.plan.base.commit[:12]} {speed.plan.cand.commit[:12]} anew")
         found = _measure(context, speed)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cartlab.cli.context import Context
 from cartlab.cli.options import positive_int
-from cartlab.errors import NotLegalNow
+from cartlab.errors import NotLegalNow, UsageError
 from cartlab.loops import isolation
 from cartlab.root import make_folder
 
@@ -111,11 +111,22 @@ def here(context: Context) -> None:
         context.about = context.cwd
 
 
+def must_record(context: Context) -> None:
+    """UsageError where nothing is to be recorded."""
+    if context.common.no_record:
+        raise UsageError(
+            "--no-record leaves a measurement of two revisions out of the results; a loop lives in its "
+            "ledger",
+            "leave the flag out, or try on another root: --autoresearch-root DIR",
+        )
+
+
 def open_ledger(context: Context) -> Ledger:
-    """The ledger, made where it is missing."""
+    """The ledger, made where it is missing. UsageError for a run that is not to be recorded."""
     from cartlab.ledger import Ledger
     from cartlab.round import round_part
 
+    must_record(context)
     root = context.root.path
     make_folder(root)
     ledger = Ledger.open(root, round_part=round_part)

@@ -74,3 +74,19 @@ def test_lc33_so_do_the_journal_and_the_campaign(tmp_path: Path, monkeypatch: py
         with pytest.raises(NotLegalNow, match="needs an approval"):
             call()
     assert words(one.ledger) == [] and one.campaign.goal.state == "not_started"
+
+
+def test_a_loop_cannot_be_run_without_a_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = small_experiment.make_bare(tmp_path, rounds=1)
+    monkeypatch.chdir(one.repo)
+    for line in (
+        ["supervise", str(one.folder), "--researcher", "true"],
+        ["attempt", "start", str(one.folder)],
+        ["journal", "init", "--name", "n", "--metric-name", "m", "--command", "true", "--no-branch"],
+        ["campaign", "init", "slope", "--protocol", str(one.folder)],
+    ):
+        assert one.cartlab(*line, "--no-record") == 2
+        assert "a loop lives in its ledger" in capsys.readouterr().err
+    assert not (one.root / "events.jsonl").exists()

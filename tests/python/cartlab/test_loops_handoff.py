@@ -62,7 +62,7 @@ def test_lh9_lh13_lh15_lh16_handoff_writes_two_files_and_nothing_else(
             "no counters",
         ),
         ("- eval_command", "- profile_command: true\n- eval_command", 23, "must print at least one line"),
-        ("- metric", "- bounds: 0 to 1\n- metric", 23, "2.45121841 lies outside the bounds 0 to 1"),
+        ("- metric", "- bounds: 0 to 1\n- metric", 23, "2.451218 lies outside the bounds 0 to 1"),
         ("- metric", "- nonce: yes\n- metric", 23, "must print one finite decimal"),
         ("checkpoint: out/model.json", "checkpoint: out/other.json", 23, "left no checkpoint"),
     ],

@@ -11,6 +11,7 @@ is the generation. Bodies beyond goals.py's, each with "goal":
             op "not_run": gen, exp_id, worst_case_s, remaining_s: a launch that the budget does not cover
             op "told": event, message: what the notifier was told
             op "blocker": reason
+            op "launcher_used": command (its hash), where a launcher's approval held for this run alone
   lever     id, rung, op "opened" (title, program, baseline, base) | "queued" (title, source) | "dry" |
             "searched" (source: the search that is due before rung 3)
   proposal  state "proposed": round, exp_id, angle, lever, hypothesis, adopted (the commit of an edit that

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from cartlab.cli import campaign_desk
 from cartlab.cli.context import Context
 from cartlab.cli.options import positive, positive_int
 from cartlab.errors import UsageError
 from cartlab.outcome import Outcome
+
+if TYPE_CHECKING:
+    from cartlab.loops.campaign.experiment import Plan
 
 # A campaign that stands still and needs somebody; every other end is 0.
 BLOCKED = 23
@@ -91,8 +95,6 @@ def translate(space: argparse.Namespace) -> Request:
             )
         explained.append((part.strip(), why.strip()))
     devices = tuple(name.strip() for name in space.devices.split(",") if name.strip())
-    if devices and len(set(devices)) < len(devices):
-        raise UsageError("--devices names a device twice; no two experiments may share one")
     return Request(
         space.slug,
         space.researcher,
@@ -117,13 +119,7 @@ def run(context: Context, request: Request) -> Outcome:
         return _foretell(context, request)
     desk, campaign = campaign_desk.open_desk(context, request.slug, request.flags)
     desk = replace(desk, options=replace(desk.options, eval_limit_s=request.eval_limit))
-    plan = experiment.Plan(
-        request.researcher,
-        _slots(request, campaign.budget.parallelism),
-        request.devices,
-        request.limit,
-        dict(request.explained),
-    )
+    plan = _plan(request, campaign.budget.parallelism)
     helpers = hands.of_command(request.researcher, request.limit) if request.propose else hands.by_hand()
     campaign = driver.run(desk, plan, helpers, request.generations)
     documents.render(desk)
@@ -181,19 +177,16 @@ def run(context: Context, request: Request) -> Outcome:
     return out
 
 
-def _slots(request: Request, parallelism: int) -> int:
+def _plan(request: Request, parallelism: int) -> Plan:
+    from cartlab.loops.campaign.experiment import Plan
+
     wanted = request.slots or parallelism
     if wanted > parallelism:
         raise UsageError(
             f"--slots may be at most BUDGET.md's parallelism, {parallelism}; found {wanted}",
             "raise parallelism there first",
         )
-    if request.devices and len(request.devices) < wanted:
-        raise UsageError(
-            f"--devices must name one for each of {wanted} slots; found {len(request.devices)}",
-            "add devices, or lower --slots",
-        )
-    return wanted
+    return Plan(request.researcher, wanted, request.devices, request.limit, dict(request.explained))
 
 
 def _foretell(context: Context, request: Request) -> Outcome:
@@ -207,7 +200,7 @@ def _foretell(context: Context, request: Request) -> Outcome:
 
     campaign = campaign_desk.look(context, request.slug)
     gates.may_run(Folder(Path(campaign.folder)))
-    slots = _slots(request, campaign.budget.parallelism)
+    slots = _plan(request, campaign.budget.parallelism).slots
     out = campaign_desk.answer(context, campaign)
     out.status, out.recorded = "planned", None
     if campaign.mode == "design_only":

@@ -31,11 +31,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def translate(space: argparse.Namespace) -> Request:
     reason = (space.approve or "").strip()
-    if not reason and not space.dry_run:
-        raise UsageError(
-            "publish moves your branch and needs a reason",
-            'add --approve "why"; or look first with --dry-run',
-        )
     if space.no_record:
         raise UsageError("publish is always recorded: --no-record cannot be given")
     return Request(space.ref, reason, space.dry_run)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from cartlab import fastforward
-from cartlab.errors import NotLegalNow
+from cartlab.errors import NotLegalNow, UsageError
 from cartlab.ledger import Attempt, Event, Ledger, attempts_of
 from cartlab.ledger.attempts import is_evidence
 from cartlab.model import STATUSES, TIERS, Json, Ref
@@ -97,7 +97,14 @@ def unfinished(events: Iterable[Event], head: Ref) -> bool:
 def publish(
     text: str | None, reason: str, lab: Lab, repo: Path, root: Path, voice: Voice, *, dry_run: bool
 ) -> Outcome:
-    """Check everything, record the approval, move the branch. Raises NotLegalNow with what does not hold."""
+    """Check everything, record the approval, move the branch. Raises NotLegalNow with what does not hold,
+    UsageError without a person's reason.
+    """
+    if not reason.strip() and not dry_run:
+        raise UsageError(
+            "publish moves your branch and needs a reason",
+            'add --approve "why"; or look first with --dry-run',
+        )
     ledger: Ledger | None = open_ledger(root, voice) if root.is_dir() else None
     events = ledger.events() if ledger is not None else []
     require_legal(fold(events), ACTION)

@@ -12,15 +12,16 @@ import pytest
 import small_campaign
 import small_experiment
 import small_journal
-from small_experiment import Experiment
+from small_experiment import Experiment, git
 
 from cartlab.cli.talk import Talk
-from cartlab.errors import NotLegalNow
+from cartlab.errors import NotLegalNow, UsageError
 from cartlab.ledger import Ledger
 from cartlab.loops import opening, supervise
 from cartlab.loops.campaign import critique, driver, experiment, planning
 from cartlab.loops.desk import Desk, Options
-from cartlab.loops.journal import researching
+from cartlab.loops.journal import branching, finalising, researching
+from cartlab.pipeline import publishing
 
 DELETES = "rm -rf out; true"
 
@@ -74,6 +75,31 @@ def test_lc33_so_do_the_journal_and_the_campaign(tmp_path: Path, monkeypatch: py
         with pytest.raises(NotLegalNow, match="needs an approval"):
             call()
     assert words(one.ledger) == [] and one.campaign.goal.state == "not_started"
+
+
+def test_no_branch_is_made_or_moved_without_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = small_journal.make(tmp_path)
+    monkeypatch.chdir(session.repo)
+    assert session.init() == 0
+    session.x("8")
+    assert session.log("smaller") == 0
+    ledger = Ledger.open(session.root)
+    desk = Desk(session.repo, session.root, ledger, session.goal.id, Talk(as_json=True), Options())
+    plan = finalising.plan(desk, session.goal, "main", None, collapse=False, single=False)
+    before = git(session.repo, "for-each-ref")
+    with pytest.raises(NotLegalNow, match="made with a person's word"):
+        branching.create(desk, session.goal, plan, " ")
+    assert git(session.repo, "for-each-ref") == before
+    nothing: Any = None
+    with pytest.raises(UsageError, match="needs a reason"):
+        publishing.publish("HEAD", "", nothing, session.repo, session.root, nothing, dry_run=False)
+
+
+def test_lc29_a_device_is_one_experiment_s_alone() -> None:
+    for slots, devices, says in ((2, ("a", "a"), "twice"), (2, ("a",), "each of 2 slots")):
+        with pytest.raises(UsageError, match=says):
+            experiment.Plan("true", slots, devices)
+    assert experiment.Plan("true", 2, ("a", "b")).devices == ("a", "b")
 
 
 def test_a_loop_cannot_be_run_without_a_record(

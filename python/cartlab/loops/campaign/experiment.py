@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cartlab.errors import UsageError
 from cartlab.loops import acceptance, commands, dispatch, intake, manifest, rounds, trees, views
 from cartlab.loops.campaign import edits, records, slots
 from cartlab.loops.campaign.hypotheses import changed_settings
@@ -36,6 +37,7 @@ _SETTINGS_CAP = 1 << 20
 class Plan:
     """How experiments are made. researcher: its shell line; slots: experiments at once; devices: one a slot,
     or none; limit_s: the researcher's deadline; explained: part of a stderr line -> why it does no harm.
+    UsageError for devices that two experiments would share.
     """
 
     researcher: str
@@ -43,6 +45,15 @@ class Plan:
     devices: tuple[str, ...] = ()
     limit_s: float = RESEARCHER_S
     explained: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if len(set(self.devices)) < len(self.devices):
+            raise UsageError("--devices names a device twice; no two experiments may share one")
+        if self.devices and len(self.devices) < self.slots:
+            raise UsageError(
+                f"--devices must name one for each of {self.slots} slots; found {len(self.devices)}",
+                "add devices, or lower --slots",
+            )
 
 
 @dataclass

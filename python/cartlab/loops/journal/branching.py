@@ -25,7 +25,13 @@ _ZERO = "0" * 40
 
 
 def create(desk: Desk, goal: Goal, made: Plan, reason: str) -> dict[str, str]:
-    """Make the branches; branch -> commit. After a kill in between, the same call finishes or begins anew."""
+    """Make the branches; branch -> commit. After a kill in between, the same call finishes or begins anew.
+    NotLegalNow without a person's reason.
+    """
+    if not reason.strip():
+        raise NotLegalNow(
+            "branches for review are made with a person's word; none was given", 'add --approve "why"'
+        )
     _untouched(desk, goal)
     pending = goal.body.get("finalizing")
     if pending is not None:

@@ -7,7 +7,7 @@ a person writes into a Note cell meanwhile is taken up here, and the two generat
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,13 @@ VIEW_NAMES = ("experiences.md", "autoresearch-protocol.md")
 STRATEGY_CAP = 500
 # A shell's exit codes for a program that it may not run and for one that it does not find.
 CANNOT_RUN = (126, 127)
+# What a shell or an interpreter also ends with where it does not find the script that it was given.
+NOT_STARTED = (2, *CANNOT_RUN)
+# A researcher that ended so within so many seconds did no work; its confinement and an interpreter's start on a
+# busy machine count in them.
+START_S = 5.0
+# How often the same failure in a row counts as a loop: what comes next would be the same.
+SAME = 3
 # The names of what the researcher is handed, beside the placeholders of the same names.
 ENVIRONMENT = {"prompt": "AR_PROMPT", "submission": "AR_SUBMISSION", "work": "AR_WORK"}
 
@@ -132,6 +139,39 @@ def require_program(failed: Failed | None) -> None:
             "correct the command and run the same line again; no round was spent. Names without / are looked "
             "for on the PATH, those with one from the experiment's folder in the working copy",
         )
+
+
+def alike(done: Sequence[Try]) -> bool:
+    """Did the last attempts, as many as make a loop, end with one verdict in the same words. An attempt's own
+    folder bears its name: that is no other word.
+    """
+    last = done[-SAME:]
+    words = {(one.status, str((one.decision or {}).get("insight", "")).replace(one.id, "")) for one in last}
+    return len(last) == SAME and len(words) == 1
+
+
+def require_start(done: Sequence[Try]) -> None:
+    """NotLegalNow where the researcher of the last attempts did not get to work: it ended at once and alike, as
+    one does whose script is missing, and touched nothing.
+
+    done: attempts with their verdicts, in order.
+    """
+    if not alike(done) or not all(_never_began(one) for one in done[-SAME:]):
+        return
+    last = done[-1]
+    raise NotLegalNow(
+        f"the researcher did not start: {SAME} rounds in a row ended alike within {START_S:g} s and changed no "
+        f"file: {(last.decision or {}).get('insight')}",
+        "correct the command (is its script there, seen from the experiment's folder in the working copy?) and "
+        "run the same line again: it goes on with the next round",
+    )
+
+
+def _never_began(one: Try) -> bool:
+    if one.steps.get("submitted", {}).get("changes"):
+        return False
+    runs = [body for _, body in one.measurements if body["role"] == "researcher"]
+    return bool(runs) and runs[-1].get("returncode") in NOT_STARTED and float(runs[-1]["seconds"]) <= START_S
 
 
 def research(

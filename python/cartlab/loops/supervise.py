@@ -134,6 +134,8 @@ def run(desk: Desk, researcher: str, extend: int | None = None) -> Goal:
             one_round(desk, researcher, number)
             goal = desk.goal()
             _tell_round(desk, goal, number)
+            if rounds.ending(goal) is None:
+                dispatch.require_start(goal.closed_rounds())
             number += 1
         close(desk, reason)
         return desk.goal()

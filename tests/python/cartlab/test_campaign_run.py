@@ -16,7 +16,7 @@ from small_experiment import git
 from cartlab.errors import NotLegalNow
 from cartlab.ledger import Ledger
 from cartlab.loops import manifest, running
-from cartlab.loops.campaign import slots, verdicts
+from cartlab.loops.campaign import slots, verdicts, verification
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +66,21 @@ def test_lc14_the_researcher_gets_the_hypothesis_and_a_copy_without_git(tmp_path
     )
     one.run([[rate(0.2)]], body, slots=1, generations=1)
     assert one.statuses() == ["keep"]
+
+
+@pytest.mark.parametrize(("share", "warned"), [(0.7, True), (0.0, False)])
+def test_a_baseline_that_trains_too_briefly_is_told_before_anything_is_spent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float, warned: bool
+) -> None:
+    monkeypatch.setattr(verification, "USED", share)
+    one = small_campaign.trained(tmp_path)
+    one.run([], generations=1)
+    told = [line for line in one.voice.lines if "fails check d" in line]
+    assert bool(told) is warned
+    if warned:
+        assert "s of 20 s, less than 70%" in told[0] and "time_limit to about" in told[0]
+        one.run([], generations=1)  # it holds for a run that goes on as well
+        assert len([line for line in one.voice.lines if "fails check d" in line]) == 2
 
 
 def test_lc15_training_is_killed_at_its_seconds_and_an_evaluation_at_its_limit(

@@ -11,7 +11,7 @@ import small_experiment
 from small_experiment import Experiment, git
 
 from cartlab.ledger import Ledger
-from cartlab.loops import goals, isolation, manifest, tasks
+from cartlab.loops import dispatch, goals, isolation, manifest, tasks
 
 CHEAT = """
 if round == 1: config(rate=0.1); say("ten times the rate")
@@ -238,7 +238,8 @@ def test_ls_attempts_by_hand_follow_the_same_rules(
     assert experiment.cartlab("attempt", "submit", again["attempt_id"], "--strategy", "a larger step") == 0
     assert experiment.cartlab("attempt", "close", "--reason", "none is open") == 23
     assert experiment.cartlab("attempt", "start", str(experiment.folder)) == 0
-    assert experiment.cartlab("attempt", "close", "--reason", "wrong idea") == 130
+    assert experiment.cartlab("attempt", "close", "--reason", "wrong idea") == 0
+    assert goal_of(experiment).tries[-1].status == "interrupted"
     rows = experiment.table()
     assert [row[3] for row in rows[1:]] == ["not_improved", "improved"]
     assert rows[2][6] == "try a larger step" and rows[2][4] == "a larger step"
@@ -329,6 +330,33 @@ def test_ls34_the_worktree_goes_only_when_asked_and_the_result_stays(experiment:
     assert not experiment.worktree.exists()
     goal = goal_of(experiment)
     assert "0.322123" in git(experiment.repo, "log", "-1", "--format=%s", goal.accepted)
+
+
+def test_a_script_that_is_missing_stops_the_loop_after_three_rounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(dispatch, "START_S", 3600.0)
+    one = small_experiment.make(tmp_path, rounds=5)
+    monkeypatch.chdir(one.repo)
+    assert one.handoff() == 0
+    words = ["supervise", str(one.folder), "--researcher"]
+    assert one.cartlab(*words, f"{small_experiment.PYTHON} missing.py") == 23
+    told = " ".join(capsys.readouterr().err.split())
+    assert "3 rounds in a row ended alike" in told and "missing.py" in told
+    goal = goal_of(one)
+    assert (len(goal.closed_rounds()), goal.state) == (3, "running")
+    assert one.supervise("config(rate=0.1); say('the script is there now')") == 0
+    assert len(goal_of(one).closed_rounds()) == 5 and one.cartlab("verify") == 0
+
+
+def test_a_researcher_that_works_and_then_fails_alike_keeps_its_rounds(
+    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "START_S", 3600.0)
+    body = "config(rate=0.05); say('half'); sys.exit(2)"
+    assert experiment.supervise(body) == 0
+    assert experiment.supervise(body, "--extend", "2") == 0
+    assert len(goal_of(experiment).closed_rounds()) == dispatch.SAME + 2
 
 
 def test_lc33_a_researcher_with_a_recursive_delete_needs_an_approval(experiment: Experiment) -> None:

@@ -172,12 +172,29 @@ def measure_baseline(desk: Desk, campaign: Campaign) -> bool:
     return True
 
 
+def warn_of_short_training(desk: Desk, campaign: Campaign) -> None:
+    """Say at the baseline, before compute is spent, that a training as short as its own verifies no win."""
+    asked, name = views.protocol_of(campaign.goal), records.attempt_id(campaign.goal.id, records.BASELINE_ID)
+    took = [
+        float(event["body"]["seconds"])
+        for event in desk.ledger.events()
+        if event["type"] == "measurement" and event["attempt"] == name and event["body"]["role"] == "train"
+    ]
+    if took and (short := verification.cut_short(max(took), asked.time_limit_s)):
+        desk.voice.warn(
+            f"the baseline's {short}: an experiment that is as short fails check d, and no win of it can be "
+            f"verified. Let training use its {{time_limit}} (more steps or epochs), or set the protocol's "
+            f"time_limit to about {max(took) / 0.85:.2g} s, hand off again and open a new campaign"
+        )
+
+
 # --- the loop -------------------------------------------------------------------------------------
 
 
 def _until_end(desk: Desk, plan: Plan, hands: Hands, generations: int | None, before: int) -> tuple[str, str]:
     if not measure_baseline(desk, verdicts.campaign_of(desk)):
         return "budget_exhausted", "the budget does not cover the baseline"
+    warn_of_short_training(desk, verdicts.campaign_of(desk))
     while True:
         campaign = verdicts.campaign_of(desk)
         if (end := ended(campaign)) is not None:

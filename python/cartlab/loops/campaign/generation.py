@@ -20,8 +20,6 @@ from cartlab.loops.protocol import Protocol
 from cartlab.loops.running import TRAIN_GRACE_S
 from cartlab.model import STATUSES
 
-# How often the same failure of the same workflow in a row counts as a loop.
-SAME = 3
 
 
 def worst_case_s(limits: Budget, asked: Protocol, policy: str, k: int, eval_s: float) -> float:
@@ -152,18 +150,17 @@ def repeating(found: Sequence[Experiment]) -> str | None:
     ended = sorted(
         (one for one in found if one.decision and one.one.state == "closed"),
         key=lambda one: one.one.decided_seq,
-    )[-SAME:]
-    if len(ended) < SAME:
+    )[-dispatch.SAME:]
+    if not dispatch.alike([one.one for one in ended]):
         return None
-    effects = {(str(one.decision["status"]), _words(one)) for one in ended}
     status = str(ended[-1].decision["status"])
     pooled = all(one.decision.get("inputs", {}).get("pooled") for one in ended)
     nothing_new = pooled or all(one.decision.get("value") is None for one in ended)
-    if len(effects) > 1 or not nothing_new:
+    if not nothing_new:
         return None
     names = ", ".join(one.exp_id for one in ended)
     meaning = STATUSES[status].meaning
-    return f"{SAME} experiments in a row ({names}) ended alike: {meaning}: {_words(ended[-1])}"
+    return f"{dispatch.SAME} experiments in a row ({names}) ended alike: {meaning}: {_words(ended[-1])}"
 
 
 def _words(one: Experiment) -> str:

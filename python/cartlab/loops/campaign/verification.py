@@ -125,8 +125,8 @@ def effort(seconds: float | None, budget_s: float, log: str, metric: str, wanted
     """
     if seconds is None:
         return Check("d", True, "no train command: the evaluation is the whole run")
-    if seconds < USED * budget_s:
-        return Check("d", False, f"training took {seconds:.3g} s of {budget_s:g} s, less than {USED:.0%}")
+    if short := cut_short(seconds, budget_s):
+        return Check("d", False, short)
     name, series = logged(log, metric)
     if len(series) < 2:
         return Check("d", False, "the log holds no two lines such as `step=1 loss=0.5`, so nothing is shown")
@@ -139,6 +139,13 @@ def effort(seconds: float | None, budget_s: float, log: str, metric: str, wanted
     return Check(
         "d", True, f"{seconds:.3g} s of {budget_s:g} s; {name} from {series[0]:.6g} to {series[-1]:.6g}"
     )
+
+
+def cut_short(seconds: float, budget_s: float) -> str:
+    """What a training of so many seconds lacks, or ""."""
+    if seconds >= USED * budget_s:
+        return ""
+    return f"training took {seconds:.3g} s of {budget_s:g} s, less than {USED:.0%}"
 
 
 def logged(log: str, metric: str) -> tuple[str, list[float]]:

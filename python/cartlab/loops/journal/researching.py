@@ -36,6 +36,8 @@ def run(desk: Desk, researcher: str, experiments: int | None = None) -> Goal:
             while desk.goal().state == "running" and (experiments is None or done < experiments):
                 _tell(desk, one_experiment(desk, researcher))
                 done += 1
+                if desk.goal().state == "running":
+                    dispatch.require_start(session.tries(desk.goal()))
         except KeyboardInterrupt:
             desk.tell("state", state="stopped_by_user", reason="interrupted")
             raise

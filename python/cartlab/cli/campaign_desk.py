@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,6 +92,14 @@ def look(context: Context, slug: str | None) -> Campaign:
     if not context.root.path.is_dir():
         return records.newest((), slug)
     return records.newest(Ledger.open(context.root.path, mend=False).events(), slug)
+
+
+def foreseen(context: Context, slug: str | None) -> Campaign:
+    """The campaign as a run would find it, read only: with the limits that BUDGET.md has by now."""
+    from cartlab.loops.campaign import opening
+
+    campaign = look(context, slug)
+    return replace(campaign, budget=opening.budget_now(campaign))
 
 
 def answer(context: Context, campaign: Campaign) -> Outcome:

@@ -135,7 +135,7 @@ def _foretell(context: Context, request: Request) -> Outcome:
     from cartlab.loops.campaign import edits, gates, ladder, planning, proposers
     from cartlab.loops.campaign.folder import Folder
 
-    campaign = campaign_desk.look(context, request.slug)
+    campaign = campaign_desk.foreseen(context, request.slug)
     planning.may_open(campaign)
     place = Folder(Path(campaign.folder))
     angles = gates.may_plan(place)

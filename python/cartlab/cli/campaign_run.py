@@ -198,7 +198,7 @@ def _foretell(context: Context, request: Request) -> Outcome:
     from cartlab.loops.campaign.folder import Folder
     from cartlab.loops.desk import Desk, Options
 
-    campaign = campaign_desk.look(context, request.slug)
+    campaign = campaign_desk.foreseen(context, request.slug)
     gates.may_run(Folder(Path(campaign.folder)))
     slots = _plan(request, campaign.budget.parallelism).slots
     out = campaign_desk.answer(context, campaign)

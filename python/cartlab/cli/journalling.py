@@ -389,7 +389,7 @@ def _facts(context: Context, desk: Desk, goal: Goal) -> dict[str, Any]:
         "best": None if best is None else {"value": best.number, "text": best.text, "run": best.round},
         "objective": told.get("objective", ""),
         "constraints": told.get("constraints", ""),
-        "termination": told.get("termination", ""),
+        "termination": document.ending_told(terms, told.get("termination", "")),
         "tried": document.tried(goal),
         "ideas": ideas.listed(place / session.IDEAS),
         "edited_scripts": files.edited_scripts(desk, goal),

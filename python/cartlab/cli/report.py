@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 FORMATS = ("html", "md", "json")
 PAGE = "report.html"
 STDOUT = "-"
+# So many research loops are named at most.
+LOOPS = 5
 
 
 @dataclass(frozen=True)
@@ -218,6 +220,7 @@ def _page(context: Context, ledger: Ledger) -> Page:
         session = _session(context, ledger, events, proposals(context))
     except CartlabError as error:
         remarks.append(f"The repository does not answer: {error}")
+    remarks += _loops(context, ledger.events())
     around = Surroundings(
         root=root.name,
         project=_project(context),
@@ -232,6 +235,24 @@ def _page(context: Context, ledger: Ledger) -> Page:
     )
     cleaned = Surroundings(**redact(around._asdict(), names))
     return page_of(events, cleaned, lambda attempt: instructions_of(root, attempt))
+
+
+def _loops(context: Context, events: Sequence[dict[str, Any]]) -> list[str]:
+    """A remark that names the research loops of the root, which this page does not show."""
+    from cartlab.cli.status import loops_of
+
+    found = loops_of(events)
+    if not found:
+        return []
+    named = "; ".join(
+        f"{one['goal']} ({one['loop']}, {one['state'].replace('_', ' ')}, best {one['best']})"
+        for one in found[-LOOPS:]
+    )
+    more = f"; and {len(found) - LOOPS} before them" if len(found) > LOOPS else ""
+    return [
+        f"This page is about speed. The root also holds research loops: {named}{more}. "
+        f"`{context.line('show')}` tells about the newest one, `{context.line('serve')}` shows them all."
+    ]
 
 
 def _project(context: Context) -> str:

@@ -130,6 +130,18 @@ def loop_of(events: Any) -> dict[str, Any] | None:
     }
 
 
+def loops_of(events: Any) -> list[dict[str, Any]]:
+    """All research loops in the order they were opened: kind, state and best value."""
+    if all(event["type"] != "goal" for event in events):
+        return []
+    from cartlab.loops import goals
+
+    return [
+        {"goal": goal.id, "loop": goal.loop, "state": goal.state, **_standing(goal, events)}
+        for goal in goals.fold(events).values()
+    ]
+
+
 def _standing(goal: Any, events: Any) -> dict[str, Any]:
     """Closed rounds or generations, and the best value as it was printed; each kind of loop knows its own."""
     from cartlab.loops import views

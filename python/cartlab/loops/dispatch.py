@@ -24,8 +24,8 @@ STRATEGY_CAP = 500
 CANNOT_RUN = (126, 127)
 # What a shell or an interpreter also ends with where it does not find the script that it was given.
 NOT_STARTED = (2, *CANNOT_RUN)
-# A researcher that ended so within so many seconds did no work; its confinement and an interpreter's start on a
-# busy machine count in them.
+# A researcher that ended so within so many seconds did no work; its confinement and an interpreter's start on
+# a busy machine count in them.
 START_S = 5.0
 # How often the same failure in a row counts as a loop: what comes next would be the same.
 SAME = 3
@@ -151,8 +151,8 @@ def alike(done: Sequence[Try]) -> bool:
 
 
 def require_start(done: Sequence[Try]) -> None:
-    """NotLegalNow where the researcher of the last attempts did not get to work: it ended at once and alike, as
-    one does whose script is missing, and touched nothing.
+    """NotLegalNow where the researcher of the last attempts did not get to work: it ended at once and alike,
+    as one does whose script is missing, and touched nothing.
 
     done: attempts with their verdicts, in order.
     """
@@ -160,10 +160,10 @@ def require_start(done: Sequence[Try]) -> None:
         return
     last = done[-1]
     raise NotLegalNow(
-        f"the researcher did not start: {SAME} rounds in a row ended alike within {START_S:g} s and changed no "
-        f"file: {(last.decision or {}).get('insight')}",
-        "correct the command (is its script there, seen from the experiment's folder in the working copy?) and "
-        "run the same line again: it goes on with the next round",
+        f"the researcher did not start: {SAME} attempts in a row ended alike within {START_S:g} s and "
+        f"changed no file: {(last.decision or {}).get('insight')}",
+        "correct the command (is its script there, seen from the experiment's folder in the working copy?) "
+        "and run the same line again: it goes on with the next attempt",
     )
 
 

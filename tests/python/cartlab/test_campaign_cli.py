@@ -83,6 +83,21 @@ def test_lc16_lc28_a_campaign_from_its_plan_to_done(lab: Lab, capsys: pytest.Cap
     assert lab.cartlab("verify") == 0
 
 
+def test_a_dry_run_reads_the_limits_that_a_person_wrote_since(
+    lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seed(lab, compute_cap="2 h")
+    budget, words = lab.folder / "BUDGET.md", ("run", "--researcher", "x", "--dry-run")
+    before = answer(lab, capsys, *words)[1]["details"]["remaining_s"]
+    known = len(lab.events())
+    budget.write_text(budget.read_text().replace("2 h", "3 h"))
+    assert answer(lab, capsys, *words)[1]["details"]["remaining_s"] == before + 3600
+    assert len(lab.events()) == known  # it is read, and recorded by a real run alone
+    budget.write_text(budget.read_text().replace("3 h", "soon"))
+    code, found = answer(lab, capsys, *words)
+    assert code == 25 and "compute_cap" in found["reasons"][0]
+
+
 def test_lc5_lc6_the_cap_ends_it_and_what_it_does_not_cover_is_not_run(
     lab: Lab, capsys: pytest.CaptureFixture[str], ten_seconds: None
 ) -> None:

@@ -229,6 +229,20 @@ def test_ld5_the_document_has_its_eight_headings_in_both_languages(journal: Sess
     assert journal.log("elsewhere") == 18
 
 
+def test_status_says_in_its_own_language_how_a_session_ends(
+    journal: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert journal.init("--no-baseline") == 0
+    about = journal.files / "autoresearch.md"
+    assert "jusqu'à interruption" in about.read_text()
+    capsys.readouterr()
+    assert journal.cartlab("journal", "status") == 0
+    assert "ends: until interrupted" in capsys.readouterr().out
+    about.write_text(about.read_text().replace("jusqu'à interruption", "quand il fait nuit"))
+    assert journal.cartlab("journal", "status") == 0
+    assert "ends: quand il fait nuit" in capsys.readouterr().out
+
+
 def test_ld26_the_block_of_the_document_is_written_again_and_the_rest_is_left(journal: Session) -> None:
     assert journal.init() == 0
     about = journal.files / "autoresearch.md"

@@ -342,11 +342,26 @@ def test_a_script_that_is_missing_stops_the_loop_after_three_rounds(
     words = ["supervise", str(one.folder), "--researcher"]
     assert one.cartlab(*words, f"{small_experiment.PYTHON} missing.py") == 23
     told = " ".join(capsys.readouterr().err.split())
-    assert "3 rounds in a row ended alike" in told and "missing.py" in told
+    assert "3 attempts in a row ended alike" in told and "missing.py" in told
     goal = goal_of(one)
     assert (len(goal.closed_rounds()), goal.state) == (3, "running")
     assert one.supervise("config(rate=0.1); say('the script is there now')") == 0
     assert len(goal_of(one).closed_rounds()) == 5 and one.cartlab("verify") == 0
+
+
+def test_a_report_of_loops_alone_names_them_and_where_they_are_shown(
+    experiment: Experiment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert experiment.cartlab("attempt", "start", str(experiment.folder)) == 0
+    goal = goal_of(experiment).id
+    page = experiment.root / "report.html"
+    assert experiment.cartlab("report") == 0
+    assert goal in page.read_text() and "cartlab serve" in page.read_text()
+    for form in ("md", "json"):
+        capsys.readouterr()
+        assert experiment.cartlab("report", "--format", form) == 0
+        told = capsys.readouterr().out
+        assert goal in told and "cartlab show" in told and "best 2.451218" in told
 
 
 def test_a_researcher_that_works_and_then_fails_alike_keeps_its_rounds(

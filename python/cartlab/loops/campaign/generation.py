@@ -21,7 +21,6 @@ from cartlab.loops.running import TRAIN_GRACE_S
 from cartlab.model import STATUSES
 
 
-
 def worst_case_s(limits: Budget, asked: Protocol, policy: str, k: int, eval_s: float) -> float:
     """The most that one launch can cost in seconds of a slot: every run to its hard limit, and the one that
     has to repeat a win.
@@ -150,7 +149,7 @@ def repeating(found: Sequence[Experiment]) -> str | None:
     ended = sorted(
         (one for one in found if one.decision and one.one.state == "closed"),
         key=lambda one: one.one.decided_seq,
-    )[-dispatch.SAME:]
+    )[-dispatch.SAME :]
     if not dispatch.alike([one.one for one in ended]):
         return None
     status = str(ended[-1].decision["status"])

@@ -207,15 +207,21 @@ def _documents(place: Folder, campaign: Campaign, wish: Wish) -> None:
         place.make("program.md", protocol.render(asked, "en"))
 
 
-def take_up_budget(desk: Desk, campaign: Campaign) -> Campaign:
-    """The limits as BUDGET.md has them now, recorded where they were changed; a damaged file is BadInput."""
+def budget_now(campaign: Campaign) -> Budget:
+    """The limits as BUDGET.md has them now, which people edit; a damaged file is BadInput."""
     text = Folder(Path(campaign.folder)).read("BUDGET.md")
     if text is None:
-        return campaign
+        return campaign.budget
     found = budget.parse(text)
+    if found != campaign.budget and "protocol" in campaign.goal.body:
+        fits(found, Protocol.from_json(campaign.goal.body["protocol"]))
+    return found
+
+
+def take_up_budget(desk: Desk, campaign: Campaign) -> Campaign:
+    """The campaign with the limits of BUDGET.md, recorded where they were changed."""
+    found = budget_now(campaign)
     if found == campaign.budget:
         return campaign
-    if "protocol" in campaign.goal.body:
-        fits(found, Protocol.from_json(campaign.goal.body["protocol"]))
     desk.tell("budget", budget=found.to_json())
     return records.read(desk.ledger.events(), desk.goal_id)

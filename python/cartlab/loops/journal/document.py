@@ -119,6 +119,14 @@ def ending_words(terms: Terms, otherwise: str) -> str:
     return ", ".join(found) or otherwise
 
 
+def ending_told(terms: Terms, told: str) -> str:
+    """What the document's section on the end says, for English text around it: our own words for a session
+    without an end are said in English whatever the document's language; people's words stay.
+    """
+    ours = {words["open"] for words in _WORDS.values()}
+    return ending_words(terms, _WORDS["en"]["open"]) if told in ours else told
+
+
 def with_tried(text: str, block: Sequence[str]) -> str:
     """The document with its block written again; all other text stays. Where the marks are gone the block
     goes to the end of its section, or of the document.

@@ -145,16 +145,21 @@ def of_loops(context: Context) -> list[dict[str, Any]]:
     from cartlab.loops.states import ENDED
 
     root = context.root.path
-    goal = desk.newest(Ledger.open(root, mend=False).events()) if (root / "events.jsonl").is_file() else None
+    events = Ledger.open(root, mend=False).events() if (root / "events.jsonl").is_file() else []
+    goal = desk.newest(events)
     if goal is None:
         why = f"no loop was opened yet, and without an {CONFIG_NAME} nothing else can be measured here"
         return [_action("handoff", why, "handoff DESIGN.md --run-vp")]
     word = goal.state.replace("_", " ")
     if goal.loop == "campaign":
-        name = f"the campaign {goal.id} is {word}"
+        from cartlab.loops.campaign import driver, records
+
+        campaign = records.read(events, goal.id)
+        why, command = driver.due(campaign)
+        name = f"the campaign {campaign.slug} is {word}"
         return [
-            _action("campaign ladder", f"{name}: where it stands", "campaign ladder"),
-            _action("campaign done", f"{name}: what it still lacks", "campaign done"),
+            _action(" ".join(command.split()[:2]), f"{name}: {why}", command),
+            _action("show", f"{name}: where it stands", "show"),
         ]
     if goal.loop != "supervise":
         name = f"the session {goal.id} is {word}"

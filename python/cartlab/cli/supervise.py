@@ -88,6 +88,7 @@ def run(context: Context, request: Request) -> Outcome:
         supervise.remove_worktree(desk, goal)
         place = f"worktree: {tree.path} (removed; the accepted commit is {goal.accepted[:12]})"
     best = views.best_of(goal)
+    merge = f"git merge {goal.accepted[:12]}" if best.round else None
     out.ledger, out.recorded = str(context.root.path / "events.jsonl"), True
     out.attempt_id = goal.last.id if goal.last else None
     out.report.outputs = [str(tree.path / dispatch.top_of(goal) / "experiences.md")]
@@ -99,7 +100,8 @@ def run(context: Context, request: Request) -> Outcome:
         "best": {"value": best.number, "text": best.text, "round": best.round},
         "rounds": len(goal.closed_rounds()),
         "accepted": goal.accepted,
+        "merge": merge,
         "isolation": desk.options.isolation,
     }
-    out.text = [*views.report(goal), "", place]
+    out.text = [*views.report(goal), "", place, *([f"to take it over: {merge}"] if merge else [])]
     return out

@@ -98,6 +98,31 @@ def test_a_dry_run_reads_the_limits_that_a_person_wrote_since(
     assert code == 25 and "compute_cap" in found["reasons"][0]
 
 
+def test_next_says_what_a_campaign_waits_for(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    """In a repository that has no autoresearch.toml; the line that it prints is taken as it stands."""
+
+    def due() -> str:
+        capsys.readouterr()
+        assert lab.cartlab("next", "--json") == 0
+        return str(json.loads(capsys.readouterr().out)["details"]["actions"][0]["command"]).partition(" ")[2]
+
+    assert lab.init("--set", "compute_cap=10 h") == 0
+    assert due() == "campaign plan --hypotheses FILE"
+    seed(lab)
+    assert due() == "campaign run --researcher CMD"
+    researcher = lab.experiment.researcher(EXPERIMENT)
+    assert lab.cartlab("campaign", "run", "--researcher", researcher) == 0
+    assert due() == "campaign plan --researcher CMD"
+    later = [
+        {"change": f"rate {rate}", "settings": {"rate": rate}, "expected_delta": 0.1, "direction": "higher"}
+        for rate in (0.6, 0.7, 0.8)
+    ]
+    ideas = [{**one, **change} for one, change in zip(campaign_lab.matrix("BCD"), later, strict=True)]
+    path = str(lab.write("later.json", ideas))
+    assert lab.cartlab("campaign", "plan", "--hypotheses", path) == 0
+    assert due() == "campaign critique --researcher CMD"
+
+
 def test_lc5_lc6_the_cap_ends_it_and_what_it_does_not_cover_is_not_run(
     lab: Lab, capsys: pytest.CaptureFixture[str], ten_seconds: None
 ) -> None:

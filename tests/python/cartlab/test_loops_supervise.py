@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -325,11 +326,30 @@ def test_ls32_a_worktree_that_was_moved_stops_the_loop_with_a_hint(experiment: E
     assert experiment.supervise("config(rate=0.2)", "--extend", "1") == 0
 
 
-def test_ls34_the_worktree_goes_only_when_asked_and_the_result_stays(experiment: Experiment) -> None:
+def test_ls34_the_worktree_goes_only_when_asked_and_the_result_stays(
+    experiment: Experiment, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert experiment.supervise("config(rate=0.1)", "--worktree", "remove") == 0
     assert not experiment.worktree.exists()
     goal = goal_of(experiment)
     assert "0.322123" in git(experiment.repo, "log", "-1", "--format=%s", goal.accepted)
+    # What is offered for taking it over does that, by hand: no loop writes in the checkout.
+    git(experiment.repo, *capsys.readouterr().out.partition("to take it over: git ")[2].split()[:2])
+    assert '"rate": 0.1' in (experiment.folder / "config.json").read_text()
+
+
+def test_ls34_a_worktree_in_which_somebody_works_is_not_removed(
+    experiment: Experiment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert experiment.supervise("config(rate=0.1)") == 0
+    with subprocess.Popen(["sleep", "600"], cwd=experiment.worktree) as child:
+        try:
+            again = ("--extend", "1", "--worktree", "remove")
+            assert experiment.supervise("config(rate=0.2)", *again) == 23
+            assert f"in use by process {child.pid}" in capsys.readouterr().err
+            assert experiment.worktree.is_dir()
+        finally:
+            child.kill()
 
 
 def test_a_script_that_is_missing_stops_the_loop_after_three_rounds(

@@ -253,6 +253,27 @@ def ended(campaign: Campaign) -> tuple[str, str] | None:
     return None
 
 
+def due(campaign: Campaign) -> tuple[str, str]:
+    """What somebody has to do next: why, and the command that does it."""
+    state, last = campaign.goal.state, campaign.generation
+    if state in ENDS:
+        return "it has ended", "campaign done"
+    if campaign.queued() and campaign.mode != "design_only":
+        why = f"{len(campaign.queued())} experiments are queued"
+        return why + (
+            f"; {campaign.goal.reason}" if state == "blocked" else ""
+        ), "campaign run --researcher CMD"
+    if last is not None and not (last.closed or last.seed or last.critiqued):
+        return "a generation waits for its critics", "campaign critique --researcher CMD"
+    if campaign.mode == "design_only" and last is not None:
+        return "its matrix is planned, and nothing is run", "campaign done"
+    if last is None:
+        return "its first matrix is to be planned", "campaign plan --hypotheses FILE"
+    if not last.closed or ladder.next_step(ladder.position(campaign), campaign.budget) == "generation":
+        return "the next generation is to be planned", "campaign plan --researcher CMD"
+    return "the search is stuck on its rung", "campaign ladder"
+
+
 def open_generation(campaign: Campaign) -> Generation | None:
     """The generation that is not closed yet."""
     return next((one for one in campaign.generations if not one.closed), None)

@@ -21,6 +21,7 @@ from typing import Any
 from rollcart import _native, discovery, games, importing
 from rollcart.bench import sps
 from rollcart.errors import RomError
+from rollcart.words import counted
 
 OK, NOTE, MISSING, WRONG = "ok", "note", "missing", "wrong"
 SPEED_LANES = 16
@@ -66,7 +67,7 @@ def _machine() -> Iterator[Finding]:
 
     load = grid.busy()
     every = os.cpu_count() or 1
-    cpus = f"{load['cpus']} of {every} CPUs usable" if load["cpus"] < every else f"{every} CPUs"
+    cpus = f"{load['cpus']} of {every} CPUs usable" if load["cpus"] < every else f"{counted(every, 'CPU')}"
     yield Finding("machine", OK, f"{platform.machine()}, {_processor()}, {cpus}")
     for name in ("RAYON_NUM_THREADS", "OMP_NUM_THREADS"):
         if os.environ.get(name):
@@ -76,7 +77,7 @@ def _machine() -> Iterator[Finding]:
         yield Finding(
             "load",
             NOTE,
-            f"{load['load']:.1f} on {load['cpus']} CPUs",
+            f"{load['load']:.1f} on {counted(int(load['cpus']), 'CPU')}",
             "speeds below are too low while others run",
         )
 
@@ -165,8 +166,8 @@ def _speed(seconds: float, progress: Callable[[str], object]) -> tuple[list[Find
     for row in found["rows"]:
         rate, real = row["env_steps_per_sec"], row["frames_per_sec"] / 60.0988
         text.append(
-            f"{row['lanes']} lanes on {row['threads']} threads: {rate:,.0f} steps of 4 frames a second, "
-            f"{real:,.0f} times a console"
+            f"{counted(row['lanes'], 'lane')} on {counted(row['threads'], 'thread')}: "
+            f"{rate:,.0f} steps of 4 frames a second, {real:,.0f} times a console"
         )
     advice = "rollcart bench measures it better"
     return [Finding("speed", OK, line, advice if line is text[-1] else "") for line in text], speeds

@@ -21,6 +21,7 @@ from pathlib import Path
 from rollcart import discovery, games
 from rollcart._native import Console
 from rollcart.errors import UnsupportedBoard
+from rollcart.words import counted
 
 MAGIC = b"NES\x1a"
 # The largest NES ROM is far smaller; more is no ROM, and within a zip perhaps a trap.
@@ -90,7 +91,9 @@ def run(
     root = Path(into).expanduser() if into is not None else _data_path()
     out: list[Found] = []
     for number, (name, content) in enumerate(_files(paths)):
-        progress(f"{number} files, {sum(one.outcome == IMPORTED for one in out)} imported; now {name}")
+        progress(
+            f"{counted(number, 'file')}, {sum(one.outcome == IMPORTED for one in out)} imported; now {name}"
+        )
         for member, body in _members(name, content, 0):
             found = body if isinstance(body, Found) else _judge(member, body, known, names)
             if found is None:

@@ -12,6 +12,7 @@ from cartlab.cli.options import positive_int
 from cartlab.errors import BadInput, BadRoot, NotLegalNow
 from cartlab.loops import isolation
 from cartlab.outcome import Outcome, finite
+from cartlab.words import counted
 
 if TYPE_CHECKING:
     from cartlab.ledger import Attempt, Ledger
@@ -63,7 +64,7 @@ def run(context: Context, request: Request) -> Outcome:
         goal, one = desk.attempt_named(Ledger.open(root, mend=False).events(), request.id)
         out.attempt_id = one.id
         if request.dry_run:
-            return _planned(out, f"{request.runs} pairs of {one.id} and what it started from")
+            return _planned(out, f"{counted(request.runs, 'pair')} of {one.id} and what it started from")
         ledger = loopdesk.open_ledger(context)
         level = isolation.level(request.isolation)
         options = desk.Options(isolation=level)

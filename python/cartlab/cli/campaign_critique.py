@@ -10,6 +10,7 @@ from cartlab.cli.context import Context
 from cartlab.cli.options import not_negative, positive
 from cartlab.errors import UsageError
 from cartlab.outcome import Outcome
+from cartlab.words import counted
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,8 @@ def run(context: Context, request: Request) -> Outcome:
         due = critique.waiting(campaign)
         out = campaign_desk.answer(context, campaign)
         out.status, out.recorded = "planned", None
-        out.text = [f"would have {len(due)} hypotheses scored by {campaign.budget.critics} critics"]
+        what = counted(len(due), "hypothesis", "hypotheses")
+        out.text = [f"would have {what} scored by {counted(campaign.budget.critics, 'critic')}"]
         return out
     desk, before = campaign_desk.open_desk(context, request.slug, request.flags)
     rules = critique.Rules(request.quality, request.half, before.budget.hypotheses_per_gen)

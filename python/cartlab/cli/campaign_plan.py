@@ -10,6 +10,7 @@ from cartlab.cli.context import Context
 from cartlab.cli.options import positive, positive_int
 from cartlab.errors import UsageError
 from cartlab.outcome import Outcome
+from cartlab.words import counted
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def run(context: Context, request: Request) -> Outcome:
             f"({campaign.direction} is better)"
         )
     out.text = [
-        f"generation {last.number}: {len(live)} hypotheses"
+        f"generation {last.number}: {counted(len(live), 'hypothesis', 'hypotheses')}"
         + (", queued" if last.seed else ", to be criticised" if live else "; none is new, it is closed"),
         *(f"  {one.exp_id} {one.hypothesis.angle}: {one.hypothesis.change}" for one in live),
         *(f"  duplicate {one.exp_id}: {one.pruned}" for one in mine if one.pruned is not None),
@@ -148,10 +149,13 @@ def _foretell(context: Context, request: Request) -> Outcome:
     out.status, out.recorded = "planned", None
     if request.file is None:
         given = proposers.angles_for(campaign, angles, rung, ideas)
-        out.text = [f"would ask {len(given)} proposers: " + ", ".join(given)]
+        out.text = [f"would ask {counted(len(given), 'proposer')}: " + ", ".join(given)]
         return out
     made = planning.draft(campaign, planning.read_file(context.cwd / request.file), angles, rung)
     if not campaign.generations:
         planning.check_seed(campaign, made, angles, ideas)
-    out.text = [f"would plan generation {made.gen} with {len(made.live)} hypotheses", *made.rejected]
+    out.text = [
+        f"would plan generation {made.gen} with {counted(len(made.live), 'hypothesis', 'hypotheses')}",
+        *made.rejected,
+    ]
     return out

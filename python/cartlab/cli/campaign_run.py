@@ -11,6 +11,7 @@ from cartlab.cli.context import Context
 from cartlab.cli.options import positive, positive_int
 from cartlab.errors import UsageError
 from cartlab.outcome import Outcome
+from cartlab.words import counted
 
 if TYPE_CHECKING:
     from cartlab.loops.campaign.experiment import Plan
@@ -169,7 +170,8 @@ def run(context: Context, request: Request) -> Outcome:
     out.text = [
         f"campaign {campaign.slug}: {campaign.goal.state} ({campaign.goal.reason})",
         stands,
-        f"spent {used.compute_s:.0f} s of {campaign.budget.cap_s:.0f} s, {used.experiments_run} experiments",
+        f"spent {used.compute_s:.0f} s of {campaign.budget.cap_s:.0f} s, "
+        f"{counted(used.experiments_run, 'experiment')}",
         *ladder.lines(ladder.position(campaign), campaign.budget),
     ]
     if campaign.goal.state == "blocked":
@@ -220,7 +222,7 @@ def _foretell(context: Context, request: Request) -> Outcome:
     waiting = campaign.queued()
     baseline = "" if "baseline_runs" in campaign.goal.body else f"{driver.BASELINE_RUNS} baseline runs, then "
     out.text = [
-        f"would run {baseline}{len(waiting)} queued experiments, {slots} at once",
+        f"would run {baseline}{counted(len(waiting), 'queued experiment')}, {slots} at once",
         f"each may cost {cost:.0f} s, {left:.0f} s are left: that covers {int(left // cost)}",
         *(f"  {one.exp_id} {one.hypothesis.angle}: {one.hypothesis.change}" for one in waiting),
         *ladder.lines(ladder.position(campaign), campaign.budget),

@@ -13,6 +13,7 @@ from typing import Any
 from cartlab.cli.context import Context
 from cartlab.errors import BadInput, UsageError
 from cartlab.outcome import Outcome
+from cartlab.words import counted
 
 # tsvviews.FORMATS beside our own; a test holds them equal.
 FORMS = ("ledger", "karpathy", "leo")
@@ -58,11 +59,14 @@ def run(context: Context, request: Request) -> Outcome:
     if target.exists():
         raise BadInput(f"expected a new file, found that {request.file} exists", "name another one")
     events = Ledger.open(root, mend=False).events()
-    what = f"{len(events)} events"
+    what = f"{counted(len(events), 'event')}"
     out.details = {"events": len(events)}
     if request.form != "ledger":
         data, rows, goal = _table(events, request)
-        what, out.details = f"{rows} rounds of {goal}", {"goal": goal, "rows": rows, "format": request.form}
+        what, out.details = (
+            f"{counted(rows, 'round')} of {goal}",
+            {"goal": goal, "rows": rows, "format": request.form},
+        )
     elif not request.dry_run:
         data = export_events(events, utc_now(), own_names())
     if request.dry_run:

@@ -13,6 +13,7 @@ from cartlab.cli.context import Context
 from cartlab.errors import BadInput
 from cartlab.outcome import Outcome
 from cartlab.root import make_folder
+from cartlab.words import counted
 
 # importing.FORMATS, whose module brings more along; a test holds them equal.
 FORMS = ("auto", "ledger", "experiences", "journal", "karpathy", "leo", "experiments", "board", "speed")
@@ -64,7 +65,7 @@ def run(context: Context, request: Request) -> Outcome:
         return _rows(context, out, request, importing.read(text, form), form)
     if request.dry_run:
         found = read_export(data)
-        out.status, out.text = "planned", [f"would import from {len(found.events)} events"]
+        out.status, out.text = "planned", [f"would import from {counted(len(found.events), 'event')}"]
         return out
     make_folder(root)
     ledger = Ledger.open(root, round_part=round_part)
@@ -74,7 +75,7 @@ def run(context: Context, request: Request) -> Outcome:
     out.recorded = bool(taken)
     out.report.outputs = ["events.jsonl", "results.tsv"] if taken else []
     out.details = {"imported": taken}
-    out.text = [f"imported {len(taken)} attempts" + ("" if taken else ": all were here before")]
+    out.text = [f"imported {counted(len(taken), 'attempt')}" + ("" if taken else ": all were here before")]
     return out
 
 

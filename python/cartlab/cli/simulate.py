@@ -14,6 +14,7 @@ from cartlab.cli.context import Context
 from cartlab.cli.options import whole
 from cartlab.errors import UsageError
 from cartlab.outcome import Outcome
+from cartlab.words import counted
 
 NAMES = ("quiet", "workstation", "shared")
 TRIALS = 2000
@@ -105,7 +106,7 @@ def run(context: Context, request: Request) -> Outcome:
 
 
 def _loops(context: Context, out: Outcome, request: Request) -> Outcome:
-    what = f"{request.trials} sessions of {request.attempts} attempts, seed {request.seed}"
+    what = f"{counted(request.trials, 'session')} of {request.attempts} attempts, seed {request.seed}"
     out.report.inputs = [what]
     if request.dry_run:
         out.status, out.text = "planned", [f"would simulate {what}"]

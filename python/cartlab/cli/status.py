@@ -13,6 +13,7 @@ from cartlab.cli.context import Context
 from cartlab.cli.next import actions_now, age_seconds
 from cartlab.cli.options import whole
 from cartlab.outcome import Outcome
+from cartlab.words import counted
 
 FILES = ("results.tsv", "current.json", "ideas.md", "scratchpad.md")
 NOTE_LINES = 5
@@ -225,18 +226,19 @@ def lines(facts: dict[str, Any], reason: str) -> list[str]:
         ),
     ]
     for one in facts["running"]:
-        shown.append(f"unfinished: {one['attempt_id']} ({one['blocks']} blocks), {one['state']}")
+        shown.append(f"unfinished: {one['attempt_id']} ({counted(one['blocks'], 'block')}), {one['state']}")
     if facts.get("loop"):
         loop = facts["loop"]
         shown.append(
-            f"loop: {loop['goal']} is {loop['state']}, {loop['rounds']} rounds closed, best {loop['best']}"
+            f"loop: {loop['goal']} is {loop['state']}, {counted(loop['rounds'], 'round')} closed, "
+            f"best {loop['best']}"
         )
     shown.append("last results:" if facts["results"] else "last results: none")
     for one in facts["results"]:
         bounds = f"{number(one['ratio'])} [{number(one['lcb'])}, {number(one['ucb'])}]"
         shown.append(
             f"  {one['at']} {one['command']} {one['baseline'][:9]}..{one['candidate'][:9]} {one['status']} "
-            f"{bounds} {one['blocks'] or 0} blocks"
+            f"{bounds} {counted(one['blocks'] or 0, 'block')}"
         )
         if one["reasons"]:
             shown.append(f"    {one['reasons'][0]}")

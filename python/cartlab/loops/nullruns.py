@@ -26,6 +26,7 @@ import numpy as np
 from cartlab.loops import policies
 from cartlab.loops.policies import ALPHA, PAIRS, POLICIES
 from cartlab.stats.betting import wealth_paths
+from cartlab.words import counted
 
 NOISES = ("normal", "heavy", "drift")
 SESSIONS, ATTEMPTS, K = 200, 20, 3
@@ -184,7 +185,7 @@ def table(
     rows = []
     for at, noise in enumerate(noises):
         for policy in POLICIES:
-            progress(f"{sessions} sessions of nothing but {noise} noise under {policy}")
+            progress(f"{counted(sessions, 'session')} of nothing but {noise} noise under {policy}")
             rng = np.random.default_rng([seed, at, POLICIES.index(policy)])
             done = [session(policy, noise, rng, attempts, k) for _ in range(sessions)]
             kept = np.array([one for one, _ in done])

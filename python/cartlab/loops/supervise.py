@@ -18,6 +18,7 @@ from cartlab.loops.goals import Goal, Try
 from cartlab.loops.running import Bench, Failed
 from cartlab.loops.states import ENDED
 from cartlab.loops.worktree import Worktree
+from cartlab.words import counted
 
 # What training leaves behind, as ignore rules: none of it may enter a commit.
 ARTEFACTS = ("outputs/", "logs/", "checkpoints/", "wandb/", "__pycache__/")
@@ -240,7 +241,7 @@ def plateau(done: Sequence[Try], since: int) -> str:
     recent = [views.row_of(one).strategy for one in done[-since:]]
     repeats = len(recent) - len(set(recent))
     why = "strategies are repeating" if repeats else "variable space may be exhausted"
-    return f"plateau: {since} rounds in a row without an improvement ({why}); the loop goes on"
+    return f"plateau: {counted(since, 'round')} in a row without an improvement ({why}); the loop goes on"
 
 
 # --- besides --------------------------------------------------------------------------------------
@@ -255,7 +256,7 @@ def foretell(repo: Path, file: Path, researcher: str) -> list[str]:
         raise BadInput(f"expected a protocol at {path}; {error.strerror}") from None
     where, _ = opening.place_of(repo, path)
     return [
-        f"would run up to {wanted.max_rounds} rounds of `{researcher}` in {where}",
+        f"would run up to {counted(wanted.max_rounds, 'round')} of `{researcher}` in {where}",
         f"metric: {wanted.metric} ({wanted.direction} is better), baseline {wanted.baseline}",
         *tasks.created(wanted, 1, wanted.baseline),
     ]

@@ -27,6 +27,7 @@ from cartlab.pipeline.voice import Voice
 from cartlab.sources import first_parents, matches
 from cartlab.sources.refs import Step
 from cartlab.stats import blocks_to_show, evidence, residuals_of, used_values
+from cartlab.words import counted
 
 COMMAND = "bisect"
 # Ends of a run after which the next commit is tried: this one tells nothing about speed.
@@ -390,8 +391,8 @@ class Bisect:
         out.report.next = f"{answer.SCRIPT} {self.words()}"
         out.details = {**(out.details or {}), "questions": questions, "max_blocks": budget, "costs": rows}
         out.text = [
-            f"plan: {len(self.line)} commits, {len(self.steps)} of them change what is built; about "
-            f"{questions} questions, the first of them whether there is a difference",
+            f"plan: {counted(len(self.line), 'commit')}, {len(self.steps)} of them change what is built; "
+            f"about {questions} questions, the first of them whether there is a difference",
             f"  each answer errs at most {alpha:.1%} of the time, all of them {bisection.ERROR:.0%}; at most "
             f"{budget} new blocks a question, {budget * questions * seconds / 60:.0f} minutes in all",
             f"  noise: {source}",
@@ -427,7 +428,7 @@ def bounds(found: Evidence | None) -> str:
     if found is None:
         return ""
     low, high = answer.number(found.lcb), answer.number(found.ucb)
-    return f"{answer.number(found.hl)} [{low}, {high}] in {found.used} blocks  "
+    return f"{answer.number(found.hl)} [{low}, {high}] in {counted(found.used, 'block')}  "
 
 
 def named(step: Step) -> str:

@@ -21,6 +21,7 @@ from cartlab.pipeline.lab import Lab
 from cartlab.pipeline.voice import Voice
 from cartlab.root import make_folder
 from cartlab.round import round_part
+from cartlab.words import counted
 
 KIND = "checks"
 
@@ -84,8 +85,10 @@ def full_checks(
         for line in check.tail.rstrip().splitlines()[-10:]:
             voice.warn(f"  | {line}")
     if not new:
-        return True, f"{len(failed)} checks fail on the baseline too and do not count against the candidate"
-    return False, f"{len(new)} checks fail that pass on the baseline, first: {new[0][1]}"
+        what = counted(len(failed), "check fails", "checks fail")
+        return True, f"{what} on the baseline too and so not against the candidate"
+    what = counted(len(new), "check fails that passes", "checks fail that pass")
+    return False, f"{what} on the baseline, first: {new[0][1]}"
 
 
 def check(

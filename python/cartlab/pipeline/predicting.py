@@ -24,6 +24,7 @@ from cartlab.round import fold
 from cartlab.simulate import Foresight, foresee
 from cartlab.stats import hodges_lehmann, robust_sd, used_values
 from cartlab.stats.planner import residuals_of
+from cartlab.words import counted
 
 # Fewer blocks than these say too little of their own scatter.
 AT_LEAST = 4
@@ -86,7 +87,7 @@ def _noise(attempts: Sequence[Attempt], source: str) -> Noise | None:
         return None
     spent = sum(((one.finished or {}).get("seconds") or {}).get("blocks") or 0.0 for one in attempts)
     each = spent / len(values) if spent else seconds_per_block(SLICES, SLICE_MS)
-    return Noise(tuple(residuals_of(values)), f"{len(values)} blocks of {source}", each)
+    return Noise(tuple(residuals_of(values)), f"{counted(len(values), 'block')} of {source}", each)
 
 
 def predict(
@@ -162,7 +163,9 @@ def lines(rows: Sequence[Foresight], noise: Noise, floor: float | None, earlier:
         f"floor: {number(floor) if floor else '1.00, no calibration of this host measured one'}",
     ]
     if earlier:
-        shown.append(f"the pair has {earlier} blocks: accept continues them, and needs what is shown besides")
+        shown.append(
+            f"the pair has {counted(earlier, 'block')}: accept goes on, and needs what is shown besides"
+        )
     shown.append(form.format(*HEADING))
     for row in rows:
         proven = "" if row.tier in ("screen", "round confirm") else "not within" if row.proven is None else ""

@@ -23,6 +23,7 @@ from cartlab.report import Round as RoundFacts
 from cartlab.round import Round, confirm_bar, fold
 from cartlab.stats import discoveries
 from cartlab.stats.witnesses import witnesses
+from cartlab.words import counted
 
 # As many candidates get a card with drawings; all are in the forest plot.
 CARDS = 12
@@ -168,7 +169,7 @@ def _halves(plan: Plan, blocks: Sequence[Block]) -> tuple[tuple[str, int, float 
 
 def _why_ended(attempt: Attempt) -> tuple[str, ...]:
     if attempt.finished is None:
-        return (f"not finished: {len(attempt.blocks)} blocks so far",)
+        return (f"not finished: {counted(len(attempt.blocks), 'block')} so far",)
     reason = attempt.finished.get("limit_stop_reason")
     return (str(reason),) if reason else ()
 
@@ -305,5 +306,6 @@ def _remarks(events: Sequence[Event], attempts: Mapping[str, Attempt]) -> list[s
     open_ones = [a for a in attempts.values() if a.finished is None]
     if open_ones:
         names = ", ".join(f"{a.plan.command} of {a.plan.cand.commit[:10]}" for a in open_ones[-3:])
-        out.append(f"{len(open_ones)} runs are not finished: {names}.")
+        verb = "is" if len(open_ones) == 1 else "are"
+        out.append(f"{counted(len(open_ones), 'run')} {verb} not finished: {names}.")
     return out

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from cartlab.report.facts import Diagnostics, Point
 from cartlab.report.markup import Html, el
 from cartlab.report.scale import Scale, ratio, ticks
+from cartlab.words import counted
 
 WIDTH, HEIGHT = 360.0, 150.0
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 350.0, 10.0, 128.0
@@ -65,8 +66,8 @@ def wealth(found: Diagnostics, alpha: float, guard: float, label: str) -> Html:
     last = found.wealth_for[-1] if found.wealth_for else 0.0
     other = found.wealth_against[-1] if found.wealth_against else 0.0
     desc = (
-        f"After {len(found.wealth_for)} blocks the wealth against a ratio of at most {guard:g} is 10 to the "
-        f"{last:.1f}, against a ratio of at least {guard:g} 10 to the {other:.1f}; "
+        f"After {counted(len(found.wealth_for), 'block')} the wealth against a ratio of at most {guard:g} is "
+        f"10 to the {last:.1f}, against a ratio of at least {guard:g} 10 to the {other:.1f}; "
         f"a bound needs {1.0 / alpha:g}."
     )
     return frame(f"e-value path of {label}", desc, "wealth", *parts)
@@ -111,7 +112,7 @@ def values(found: Diagnostics, hl: float | None, label: str) -> Html:
     parts += _numbers(count, x)
     dropped = sum(not p.counts for p in found.points)
     desc = (
-        f"{count} blocks, {dropped} of them not counted; estimate {ratio(hl)}. "
+        f"{counted(count, 'block')}, {dropped} of them not counted; estimate {ratio(hl)}. "
         f"{sum(p.coin == 0 for p in found.points)} with the baseline first, "
         f"{sum(p.coin == 1 for p in found.points)} with the candidate first."
     )

@@ -12,6 +12,7 @@ from cartlab.report.forest import meter
 from cartlab.report.markup import Html, el, join
 from cartlab.report.scale import moment, percent, ratio
 from cartlab.report.style import STYLE
+from cartlab.words import counted
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -50,7 +51,7 @@ def _top(page: Page) -> Html:
         f"root {page.root}",
         f"branch {page.branch or 'none (detached HEAD)'}",
         *([f"HEAD {page.commit[:10]}"] if page.commit else []),
-        f"{page.events} events, {page.attempts} attempts",
+        f"{counted(page.events, 'event')}, {counted(page.attempts, 'attempt')}",
         f"written {moment(page.written_at)} UTC",
     ]
     goal = page.round.title if page.round else ""
@@ -100,7 +101,7 @@ def _round_words(found: Round | None) -> str:
 
 
 def _age(days: float) -> str:
-    return "measured today" if days < 1.0 else f"{days:.0f} days old"
+    return "measured today" if days < 1.0 else f"{counted(round(days), 'day')} old"
 
 
 def _remarks(page: Page) -> Html:

@@ -10,6 +10,7 @@ from cartlab.report import blockcharts, forest
 from cartlab.report.facts import FAILED, SLOWER, Candidate, Diagnostics, Noise, Together
 from cartlab.report.markup import Html, el, join
 from cartlab.report.scale import bounds, e_value, moment, percent, ratio
+from cartlab.words import counted
 
 # More rows than this are folded away: the newest are what one looks for.
 OPEN_ROWS = 40
@@ -40,7 +41,7 @@ def candidates(found: Sequence[Candidate]) -> Html:
     old, new = found[:-OPEN_ROWS], found[-OPEN_ROWS:]
     parts.append(_forest_table(new, scale, guard, margin))
     if old:
-        more = el("summary", f"{len(old)} older candidates")
+        more = el("summary", f"{counted(len(old), 'older candidate')}")
         parts.append(el("details", more, _forest_table(old, scale, guard, margin)))
     return join(*parts)
 
@@ -74,7 +75,7 @@ def _forest_row(one: Candidate, scale: Any) -> Html:
     drawing = forest.row(one, scale)
     empty = el("span", "no estimate", class_="none") if one.hl is None else None
     numbers = (
-        f"{ratio(one.hl)}, {bounds(one.lcb, one.ucb)}; {one.used} blocks"
+        f"{ratio(one.hl)}, {bounds(one.lcb, one.ucb)}; {counted(one.used, 'block')}"
         if one.hl is not None
         else (one.reasons[0] if one.reasons else "nothing was measured")
     )
@@ -199,8 +200,8 @@ def _notes(found: Diagnostics) -> list[str]:
         if point.dropped is not None:
             kinds.setdefault((_NUMBERS.sub("", point.dropped), point.counts), []).append(at)
     out = []
-    for (_, counted), places in kinds.items():
-        word = "disturbed, yet counted by a forced run" if counted else "dropped"
+    for (_, counts), places in kinds.items():
+        word = "disturbed, yet counted by a forced run" if counts else "dropped"
         where = f"block {places[0]}" if len(places) == 1 else f"blocks {', '.join(map(str, places))}"
         first = found.points[places[0] - 1].dropped
         out.append(f"{where} {word}: {first}" if len(places) == 1 else f"{where} {word}; the first: {first}")

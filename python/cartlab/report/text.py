@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from cartlab.report.facts import SCHEMA, Candidate, Page
 from cartlab.report.scale import bounds, e_value, moment, percent, ratio
+from cartlab.words import counted
 
 _ACTIVE = re.compile(r"([\\`*_\[\]<>|])")
 
@@ -23,8 +24,8 @@ def markdown_lines(page: Page) -> list[str]:
         f"<!-- {SCHEMA} -->",
         f"# {plain(page.project)}: {plain(goal) or 'speed report'}",
         "",
-        f"root {plain(page.root)}, branch {plain(page.branch or 'none')}, {page.events} events, "
-        f"{page.attempts} attempts, written {moment(page.written_at)} UTC",
+        f"root {plain(page.root)}, branch {plain(page.branch or 'none')}, {counted(page.events, 'event')}, "
+        f"{counted(page.attempts, 'attempt')}, written {moment(page.written_at)} UTC",
         *(f"\n> {plain(remark)}" for remark in page.remarks),
         "",
         "## What to do next",
@@ -106,6 +107,6 @@ def _noise(page: Page) -> list[str]:
     return [
         f"- {moment(one.at)} {one.commit[:10]} on {one.host_class}{' (this host)' if one.this_host else ''}: "
         f"A/A estimate {ratio(one.hl, 4)}, spread of a block {percent(one.diagnostics.sd)}, relink floor "
-        f"{percent(one.relink_floor)}, {one.used} blocks, {one.age_days:.1f} days old"
+        f"{percent(one.relink_floor)}, {counted(one.used, 'block')}, {one.age_days:.1f} days old"
         for one in page.noise
     ] or ["No calibration is recorded."]

@@ -7,6 +7,7 @@ import argparse
 from rollcart.cli import game_options
 from rollcart.cli.answer import Answer
 from rollcart.cli.talk import Talk
+from rollcart.words import counted
 
 
 def _numbers(text: str) -> list[int]:
@@ -58,6 +59,7 @@ def run(options: argparse.Namespace, talk: Talk) -> Answer:
     load = found["load"]
     if load["busy"]:
         talk.say(
-            f"load {load['load']:.1f} on {load['cpus']} CPUs: others were busy, so the rates are too low"
+            f"load {load['load']:.1f} on {counted(int(load['cpus']), 'CPU')}: "
+            f"others were busy, so the rates are too low"
         )
     return Answer({**found, "game": game.name})

@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 from rollcart.cli.answer import NO, Answer
 from rollcart.cli.talk import Talk
+from rollcart.words import counted
 
 # Files without a match that are named without --verbose.
 _NAMED = 20
@@ -48,7 +49,7 @@ def run(options: argparse.Namespace, talk: Talk) -> Answer:
     imported = sum(one.outcome == importing.IMPORTED for one in good)
     known = importing.known_games()
     count = len({target.game for target in known.values()})
-    talk.say(f"{'Would import' if options.dry_run else 'Imported'} {imported} games")
+    talk.say(f"{'Would import' if options.dry_run else 'Imported'} {counted(imported, 'game')}")
     if not good:
         talk.say(_advice(len(bad), count, discovery.DATA_PATH))
     document = {
@@ -62,7 +63,7 @@ def run(options: argparse.Namespace, talk: Talk) -> Answer:
 
 def _advice(tried: int, known: int, variable: str) -> str:
     looked = (
-        f"{tried} files could be ROMs, none"
+        f"{counted(tried, 'file')} could be {'a ROM' if tried == 1 else 'ROMs'}, none"
         if tried
         else "No file there ends with .nes or begins like one; none"
     )

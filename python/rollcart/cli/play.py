@@ -8,6 +8,7 @@ from pathlib import Path
 from rollcart.cli import game_options
 from rollcart.cli.answer import Answer
 from rollcart.cli.talk import Talk
+from rollcart.words import counted
 
 _MEBIBYTE = 1 << 20
 
@@ -58,7 +59,7 @@ def run(options: argparse.Namespace, talk: Talk) -> Answer:
     if options.record:
         session.command("RECORD")
     window.run(options.frames)
-    talk.say(f"played {session.frames} frames of {game.name}")
+    talk.say(f"played {counted(session.frames, 'frame')} of {game.name}")
     for path in session.written:
         talk.say(f"wrote {path}")
     return Answer(

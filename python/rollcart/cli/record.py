@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rollcart.cli import game_options
 from rollcart.cli.answer import NO, USAGE, Answer, CommandError
 from rollcart.cli.talk import Talk
+from rollcart.words import counted
 
 if TYPE_CHECKING:
     from rollcart.games import Game
@@ -158,8 +159,8 @@ def _of_lane(options: argparse.Namespace, talk: Talk) -> Answer:
     env.close()
     held = "; the movie holds the last episode" if only_movie and episodes else ""
     talk.say(
-        f"wrote {options.out}: lane {options.lane}, {steps} steps, reward {total:g}, "
-        f"{episodes} episodes ended{held}"
+        f"wrote {options.out}: lane {options.lane}, {counted(steps, 'step')}, reward {total:g}, "
+        f"{counted(episodes, 'episode')} ended{held}"
     )
     return Answer(
         {

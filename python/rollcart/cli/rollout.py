@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rollcart.cli import ppo_options
 from rollcart.cli.answer import USAGE, Answer, CommandError
 from rollcart.cli.talk import Talk
+from rollcart.words import counted
 
 if TYPE_CHECKING:
     from rollcart.ppo.settings import Settings
@@ -118,7 +119,7 @@ def _distributed(options: argparse.Namespace, talk: Talk) -> Answer:
 
 def _engines_table(cell: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     settings = cell["settings"]
-    lanes = f"{settings.lanes} lanes and {settings.threads} threads an actor"
+    lanes = f"{counted(settings.lanes, 'lane')} and {counted(settings.threads, 'thread')} an actor"
     lines = [
         f"{cell['policy']} policy, {settings.obs}, {lanes}",
         f"{'engine':8}{'actors':>7}{'steps/s':>10}{'an actor':>10}{'efficiency':>12}{'store MiB/s':>13}"
@@ -200,7 +201,7 @@ def _measured(options: argparse.Namespace, cell: dict[str, Any], talk: Talk) -> 
     else:
         talk.progress("trying arrangements of stable-retro's processes")
         env, note = peer.make(settings, 1.0)
-    where = f"{cell['side']}, {cell['policy']} policy, {settings.lanes} lanes, {settings.obs}"
+    where = f"{cell['side']}, {cell['policy']} policy, {counted(settings.lanes, 'lane')}, {settings.obs}"
     found = benchmark.measure(
         settings,
         env,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rollcart.cli import game_options
 from rollcart.cli.answer import USAGE, Answer, CommandError
 from rollcart.cli.talk import Talk
+from rollcart.words import counted
 
 if TYPE_CHECKING:
     from rollcart import Console
@@ -47,7 +48,7 @@ def run(options: argparse.Namespace, talk: Talk) -> Answer:
     document = {"first": options.first, "frames": options.frames, "lines": len(lines)}
     if options.out:
         Path(options.out).write_text("\n".join(lines) + "\n")
-        talk.say(f"wrote {options.out}: {len(lines)} lines")
+        talk.say(f"wrote {options.out}: {counted(len(lines), 'line')}")
         return Answer({**document, "out": options.out})
     talk.say("\n".join(lines))
     return Answer({**document, "trace": lines})

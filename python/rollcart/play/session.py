@@ -14,6 +14,7 @@ from rollcart._native import Console
 from rollcart.buttons import Pads
 from rollcart.errors import ConfigError, StateError
 from rollcart.play.rewind import DEFAULT_BYTES, Rewind
+from rollcart.words import counted
 
 FAST_FRAMES = 6  # a refresh
 SLOTS = 10
@@ -229,7 +230,7 @@ class Session:
             return None
         path = self._numbered(movie.SUFFIX)
         done.finish().write(path)
-        self._wrote(path, f"{done.movie.frames} frames")
+        self._wrote(path, f"{counted(done.movie.frames, 'frame')}")
         return path
 
     def screenshot(self) -> Path:

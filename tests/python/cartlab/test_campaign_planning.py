@@ -87,7 +87,7 @@ def test_show_tells_the_campaign_and_an_experiment_s_hypothesis(
     assert "campaign slope: not_started; generation 0" in shown and "| 7 | K | change h7 |" in shown
     close(lab)
     assert lab.cartlab("status") == 0
-    assert "is not_started, 1 rounds closed, best 0.01" in capsys.readouterr().out
+    assert "is not_started, 1 round closed, best 0.01" in capsys.readouterr().out
     assert lab.cartlab("show", "e3") == 0
     shown = capsys.readouterr().out
     assert "hypothesis: change h3" in shown and "expected: -0.5; wrong if: the error stays" in shown

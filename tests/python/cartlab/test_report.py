@@ -119,7 +119,7 @@ def test_an_unfinished_rerun_does_not_hide_a_verdict_and_is_remarked(ledger: Led
     ledger.append("attempt_started", again.attempt_id, again.to_json())
     found = page(ledger)
     assert [c.attempt_id for c in found.candidates] == ["kept"]
-    assert any("1 runs are not finished" in remark for remark in found.remarks)
+    assert any("1 run is not finished" in remark for remark in found.remarks)
 
 
 def test_only_an_unfinished_attempt_is_shown_as_such(ledger: Ledger) -> None:
@@ -127,7 +127,7 @@ def test_only_an_unfinished_attempt_is_shown_as_such(ledger: Ledger) -> None:
     ledger.append("attempt_started", plan.attempt_id, plan.to_json())
     ledger.append("block", plan.attempt_id, a_block(0, 0.01).to_json())
     (one,) = page(ledger).candidates
-    assert one.status == "unfinished" and one.reasons == ("not finished: 1 blocks so far",)
+    assert one.status == "unfinished" and one.reasons == ("not finished: 1 block so far",)
     assert one.diagnostics is not None and len(one.diagnostics.points) == 1
 
 

@@ -21,6 +21,7 @@ from cartlab.loops.campaign import asking, planning, records, told
 from cartlab.loops.campaign.asking import LIMIT_S, Question
 from cartlab.loops.campaign.records import Campaign, Experiment
 from cartlab.loops.desk import Desk
+from cartlab.words import counted
 
 QUALITY = 6.0
 ANGLES = 3
@@ -203,7 +204,7 @@ def critique(
     campaign = planning.complete(desk)
     queued = sum(one.survives for one in verdicts)
     if queued:
-        told.tell(desk, "code_ready", f"{queued} experiments queued")
+        told.tell(desk, "code_ready", f"{counted(queued, 'experiment')} queued")
     return records.read(desk.ledger.events(), desk.goal_id)
 
 

@@ -26,6 +26,7 @@ from cartlab.loops.desk import Desk, Options
 from cartlab.loops.protocol import Protocol
 from cartlab.model import digest_of
 from cartlab.pipeline.voice import Voice
+from cartlab.words import counted
 
 PROVIDERS = ("local", "ray", "command", "none")
 DEFAULT_POLICY = "verified"
@@ -63,7 +64,7 @@ def assumptions(wish: Wish, limits: Budget) -> str:
     """What was taken for granted, in one line."""
     return (
         f"compute {wish.provider or 'local'}, data {wish.data or 'as the experiment has it'}, "
-        f"{limits.seed_experiments} experiments first, {limits.seconds_per_experiment:g} s each, "
+        f"{counted(limits.seed_experiments, 'experiment')} first, {limits.seconds_per_experiment:g} s each, "
         f"{limits.parallelism} at once, {limits.compute_cap} in all"
     )
 

@@ -32,6 +32,7 @@ from cartlab.loops.campaign.hypotheses import Hypothesis
 from cartlab.loops.campaign.records import Campaign, Experiment
 from cartlab.loops.desk import Desk
 from cartlab.loops.goals import Try
+from cartlab.words import counted
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,11 @@ def plan(
             desk.repo, campaign, edit, adopt, [(exp_id, one) for exp_id, one, _ in made.kept]
         )
     if first:
-        told.tell(desk, "research_ready", f"{campaign.slug}: sources cited, {len(made.live)} hypotheses")
+        told.tell(
+            desk,
+            "research_ready",
+            f"{campaign.slug}: sources cited, {counted(len(made.live), 'hypothesis', 'hypotheses')}",
+        )
     desk.tell(
         "generation",
         gen=made.gen,
@@ -221,9 +226,13 @@ def plan(
         ],
     )
     campaign = complete(desk)
-    told.tell(desk, "plan_ready", f"{campaign.slug}: generation {made.gen}, {len(made.live)} hypotheses")
+    told.tell(
+        desk,
+        "plan_ready",
+        f"{campaign.slug}: generation {made.gen}, {counted(len(made.live), 'hypothesis', 'hypotheses')}",
+    )
     if first:
-        told.tell(desk, "code_ready", f"{len(campaign.queued())} experiments queued")
+        told.tell(desk, "code_ready", f"{counted(len(campaign.queued()), 'experiment')} queued")
     return records.read(desk.ledger.events(), desk.goal_id)
 
 

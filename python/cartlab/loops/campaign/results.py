@@ -16,6 +16,7 @@ from cartlab.loops.campaign.budget import Spent
 from cartlab.loops.campaign.folder import Folder, block_of
 from cartlab.loops.campaign.records import Campaign
 from cartlab.loops.desk import Desk
+from cartlab.words import counted
 
 FILES = (
     "BUDGET.md",
@@ -48,7 +49,7 @@ def more(campaign: Campaign, spent: Spent) -> list[str]:
     lines = ["", "## How it went", "", f"- {campaign.goal.state}: {campaign.goal.reason or 'under way'}"]
     lines += [
         f"- spent {spent.compute_s / 60:.1f} of {campaign.budget.cap_s / 60:.1f} min, "
-        f"{spent.experiments_run} experiments, {spent.generations_run} generations",
+        f"{counted(spent.experiments_run, 'experiment')}, {counted(spent.generations_run, 'generation')}",
         f"- {at[0]}",
     ]
     if campaign.champion is not None:

@@ -17,6 +17,7 @@ from cartlab.loops.journal import finalising, judging, session
 from cartlab.loops.journal.finalising import Group, Plan
 from cartlab.loops.running import Failed
 from cartlab.sources import git
+from cartlab.words import counted
 
 _ZERO = "0" * 40
 
@@ -210,7 +211,7 @@ def _measure(desk: Desk, goal: Goal, group: Group, one: Checked, commit: str) ->
 
 def shown(goal: Goal, found: list[Checked], whole: list[str], total: int) -> list[str]:
     """The report for people."""
-    lines = [f"{len(found)} branches from {total} experiments:"]
+    lines = [f"{counted(len(found), 'branch', 'branches')} from {counted(total, 'experiment')}:"]
     for one in found:
         lines += ["", f"  {one.branch}"]
         if one.said:

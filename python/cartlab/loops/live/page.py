@@ -10,6 +10,7 @@ from cartlab.loops.live.facts import Detail, Entry, Standing, newest
 from cartlab.loops.live.trend import trend
 from cartlab.report.markup import Child, Html, el, join
 from cartlab.report.style import STYLE
+from cartlab.words import counted
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 MORE = Html("""
@@ -66,7 +67,7 @@ def overview(goals: Sequence[Standing]) -> str:
         el(
             "li",
             el("a", one.id, href=f"/goal/{quote(one.id, safe='')}"),
-            f" {one.loop}, {one.state}, {len(one.entries)} attempts",
+            f" {one.loop}, {one.state}, {counted(len(one.entries), 'attempt')}",
         )
         for one in rest
     ]
@@ -185,7 +186,9 @@ def ledger_page(events: Sequence[Mapping[str, Any]]) -> str:
         for seq, *cells in newest(events)
     ]
     table = el("div", el("table", el("thead", head), el("tbody", *rows)), class_="wrap")
-    return document("ledger", el("h1", "Ledger"), el("p", f"{len(events)} events, newest first"), table)
+    return document(
+        "ledger", el("h1", "Ledger"), el("p", f"{counted(len(events), 'event')}, newest first"), table
+    )
 
 
 def _code(words: str) -> Html:

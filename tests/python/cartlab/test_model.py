@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from cartlab import errors, model
+from cartlab import errors, model, words
 
 
 def a_workload(**changes: object) -> model.Workload:
@@ -148,3 +148,12 @@ def test_each_error_has_its_code_and_a_known_status() -> None:
                 assert model.STATUSES[error.status].exit_code == error.exit_code
             codes[name] = error.exit_code
     assert sorted(set(codes.values())) == [1, 2, *range(12, 26), 130]
+
+
+@pytest.mark.parametrize(
+    ("number", "runs", "branches"),
+    [(0, "0 runs", "0 branches"), (1, "1 run", "1 branch"), (2, "2 runs", "2 branches")],
+)
+def test_one_thing_is_counted_in_the_singular(number: int, runs: str, branches: str) -> None:
+    assert words.counted(number, "run") == runs
+    assert words.counted(number, "branch", "branches") == branches

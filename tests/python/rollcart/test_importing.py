@@ -125,6 +125,7 @@ def test_u25_rr3_a_file_without_a_match_is_named_with_its_digest_and_the_reason(
     assert cli.main(["import", str(roms)]) == 1
     shown = capsys.readouterr().out
     assert words in shown and str(roms / name) in shown and "Imported 0 games" in shown
+    assert "1 file could be a ROM, none has" in shown
     (found,) = importing.run([roms])
     assert (found.sha1 is None) == (found.outcome == "unreadable")
     assert found.sha1 is None or found.sha1 in shown

@@ -231,6 +231,43 @@ def test_every_verdict_of_the_ledger_has_its_words() -> None:
     assert set(states.VIEWS) >= set(STATUSES) - {"planned", "ok", "refused"}
 
 
+# The mapping table's columns 001 (verdict), 002, 003 (status) and karpathy.
+WORDS = """
+baseline            | —                | keep          | passed  | keep
+keep                | improved         | keep          | passed  | keep
+keep_small_gain     | improved         | keep          | passed  | keep
+keep_stack          | improved         | keep          | passed  | keep
+discard             | not_improved     | discard       | passed  | discard
+discard_stack       | not_improved     | discard       | passed  | discard
+inconclusive        |                  | discard       | passed  | discard
+unverified          | not_improved     | discard       | dropped | discard
+no_change           | not_improved     | discard       | failed  | discard
+crashed             | not_improved     | crash         | failed  | crash
+timeout             | not_improved     | crash         | failed  | crash
+build_failed        | not_improved     | crash         | failed  | crash
+metric_error        | not_improved     | crash         | failed  | crash
+checks_failed       | not_improved     | checks_failed | failed  | discard
+behaviour_changed   | not_improved     | checks_failed | failed  | discard
+compliance_failed   | not_improved     | discard       | failed  | discard
+parity_violation    | parity_violation | checks_failed | failed  | discard
+tampered            | not_improved     | crash         | failed  | crash
+busy_invalid        |                  | discard       | queued  | discard
+interrupted         |                  | discard       | queued  | discard
+"""
+
+
+@pytest.mark.parametrize("line", WORDS.strip().splitlines())
+def test_each_verdict_has_each_document_s_word(line: str) -> None:
+    name, verdict, journal, campaign, karpathy = (cell.strip() for cell in line.split("|"))
+    found = states.VIEWS[name]
+    assert (found.supervisor[0], found.journal, found.campaign[0], found.karpathy) == (
+        verdict,
+        journal,
+        campaign,
+        karpathy,
+    )
+
+
 @given(st.lists(st.sampled_from(states.ATTEMPT_STATES), max_size=12))
 def test_an_attempt_only_takes_legal_steps(path: list[str]) -> None:
     """Whatever is asked for: accepted comes after decided, and nothing comes after closed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from small_experiment import Experiment, git
 
 from cartlab import disk
 from cartlab.disk import Disk
+from cartlab.errors import NotLegalNow
 from cartlab.ledger import Ledger
-from cartlab.loops import goals, manifest
+from cartlab.loops import goals, manifest, supervise
 
 DIED = 9
 BODY = "config(rate=[0.5, 0.1][round - 1]); say(['more', 'less'][round - 1])"
@@ -99,6 +101,14 @@ def test_ls4_the_resume_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert [found.round for found in goal.closed_rounds()] == [1, 2, 3, 4]
     # LA11: the fourth is the third's tree: it is not measured again.
     assert [found.status for found in goal.closed_rounds()][2:] == ["keep", "no_change"]
+    # LS2: one worktree all the while, on no branch.
+    listed = git(one.repo, "worktree", "list", "--porcelain").split("\n\n")
+    assert len(listed) == 2 and "detached" in listed[1].splitlines()
+    for state in ("blocked", "paused", "design_only"):
+        with pytest.raises(NotLegalNow, match=f"a goal that is {state} cannot be taken up"):
+            supervise.next_round(replace(goal, state=state), None)
+    with pytest.raises(NotLegalNow, match="this goal is done: completed"):
+        supervise.next_round(replace(goal, state="completed"), None)
 
 
 def test_ls35_a_loop_that_an_agent_left_counts_as_stalled_after_the_heartbeat() -> None:

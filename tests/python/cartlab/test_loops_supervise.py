@@ -218,6 +218,26 @@ except OSError:
         assert goal_of(experiment).tries[0].status == "tampered"
 
 
+def test_ls13_la19_what_a_researcher_wrote_in_the_repository_is_found_where_nothing_confines_it(
+    experiment: Experiment,
+) -> None:
+    """Each time another part of what it may not change; the trees that it hands in are gains."""
+    body = f"""
+import subprocess
+repo = Path({str(experiment.repo)!r})
+if round == 1: subprocess.run(["git", "-C", repo, "-c", "user.name=x", "-c", "user.email=x@example.com",
+                               "commit", "-q", "--allow-empty", "-m", "mine"], check=True)
+if round == 2: (repo / ".git/hooks/post-checkout").write_text("true")
+if round == 3: (repo / ".git/info/exclude").write_text("eval.py")
+config(rate=0.02 + round / 100); say("tidy")
+"""
+    assert experiment.supervise(body, "--isolation", "process") == 0
+    found = goal_of(experiment).closed_rounds()
+    assert [one.status for one in found] == ["tampered"] * 3
+    for one, part in zip(found, ("refs", "hooks", "exclude"), strict=True):
+        assert part in str((one.decision or {})["insight"])
+
+
 def test_ls_attempts_by_hand_follow_the_same_rules(
     experiment: Experiment, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,6 +20,7 @@ from cartlab.errors import BadInput, NotLegalNow
 from cartlab.model import Ref
 from cartlab.sources import git
 from cartlab.sources.export import Entry, listing
+from cartlab.words import counted
 
 # What git leaves in its folder while one of these is half done.
 HALF_DONE = {
@@ -68,7 +69,10 @@ def require_clean(repo: Path, cut_short: bool = False) -> None:
             "git was killed in the middle of an earlier publish, which began with a clean tree: unless you "
             "edited since, `git reset --hard HEAD` brings it back"
         )
-    raise NotLegalNow(f"publish needs a clean work tree; {len(changed)} paths have changes: {names}", hint)
+    raise NotLegalNow(
+        f"publish needs a clean work tree; {counted(len(changed), 'path')} changed: {names}",
+        hint,
+    )
 
 
 def require_room(repo: Path, old: Ref, new: Ref) -> None:

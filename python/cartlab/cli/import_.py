@@ -89,7 +89,7 @@ def _rows(context: Context, out: Outcome, request: Request, rows: Any, form: str
         counts[row.status] = counts.get(row.status, 0) + 1
     out.details = {"format": form, "rows": len(rows), "statuses": counts}
     if request.dry_run:
-        out.status, out.text = "planned", [f"would import {len(rows)} rows of {form}"]
+        out.status, out.text = "planned", [f"would import {counted(len(rows), 'row')} of {form}"]
         return out
     ledger = loopdesk.open_ledger(context)
     taken = importing.take_in(ledger, rows, form, request.file.name)

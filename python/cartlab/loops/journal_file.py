@@ -18,6 +18,7 @@ from cartlab.loops import policies
 from cartlab.loops.confidence import Point, confidence, label
 from cartlab.loops.protocol import direction_of
 from cartlab.model import parsed_json
+from cartlab.words import counted
 
 STATUSES = ("keep", "discard", "crash", "checks_failed")
 NO_COMMIT = "0000000"
@@ -304,7 +305,8 @@ def summary(journal: Journal) -> list[str]:
     percent = "" if found.delta_percent is None else f" ({found.delta_percent:+.2f} %)"
     base = "none" if found.baseline is None else f"{found.baseline:.9g}{unit}"
     lines.append(
-        f"{len(found.results)} experiments, {dropped} discarded; baseline {base}, best {best}{percent}"
+        f"{counted(len(found.results), 'experiment')}, {dropped} discarded; "
+        f"baseline {base}, best {best}{percent}"
     )
     if found.confidence is not None:
         again = "; re-run to confirm" if found.confidence < 1 else ""

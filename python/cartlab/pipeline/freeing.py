@@ -16,6 +16,7 @@ from cartlab.ledger import Attempt, Ledger
 from cartlab.outcome import Outcome, Report
 from cartlab.pipeline.run import open_ledger
 from cartlab.pipeline.voice import Voice
+from cartlab.words import counted
 
 NEXT = "scripts/autoresearch.py status"
 
@@ -72,7 +73,8 @@ def gc(wish: Wish, root: Path, now: float, voice: Voice, *, dry_run: bool) -> Ou
     out.report.outputs = [] if dry_run else sorted(names)[:3] + (["..."] if len(names) > 3 else [])
     out.text = [*(_line(item, now) for item in gone)]
     out.text.append(
-        f"{'would free' if dry_run else 'freed'} {size(freed)} in {len(gone)} items; {size(left)} stay"
+        f"{'would free' if dry_run else 'freed'} {size(freed)} in {counted(len(gone), 'item')}; "
+        f"{size(left)} stay"
     )
     held = [item for item in kept if item.held is not None]
     out.text += [f"  stays: {item.name}: {item.held}" for item in held]

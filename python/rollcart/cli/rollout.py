@@ -75,9 +75,9 @@ def run(options: argparse.Namespace, talk: Talk) -> Answer:
     talk.say(_table(cells))
     for ratio in ratios:
         talk.say(
-            f"{ratio['lanes']} lanes, image: rollouts {ratio['rollout']:.2f} times as fast as over "
-            f"stable-retro, training {ratio['training']:.2f} times; share of the environment in a rollout "
-            f"{ratio['env_share_before']:.1%} there, {ratio['env_share_after']:.1%} here"
+            f"{counted(int(ratio['lanes']), 'lane')}, image: rollouts {ratio['rollout']:.2f} times as fast "
+            f"as over stable-retro, training {ratio['training']:.2f} times; share of the environment in a "
+            f"rollout {ratio['env_share_before']:.1%} there, {ratio['env_share_after']:.1%} here"
         )
     talk.say("evidence: learning")
     return Answer(document)

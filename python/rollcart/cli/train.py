@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rollcart.cli import ppo_options
 from rollcart.cli.answer import USAGE, Answer, CommandError
 from rollcart.cli.talk import Talk
+from rollcart.words import counted
 
 if TYPE_CHECKING:
     from rollcart.ppo.trainer import Trainer
@@ -43,8 +44,9 @@ def run(options: argparse.Namespace, talk: Talk) -> Answer:
     settings = trainer.settings
     options.out.mkdir(parents=True, exist_ok=True)
     talk.say(
-        f"{settings.game} from {settings.state}, {settings.obs} observations, {settings.lanes} lanes, "
-        f"{settings.steps:,} steps, at most {options.minutes:g} minutes; into {options.out}"
+        f"{settings.game} from {settings.state}, {settings.obs} observations, "
+        f"{counted(settings.lanes, 'lane')}, {settings.steps:,} steps, "
+        f"at most {options.minutes:g} minutes; into {options.out}"
     )
     try:
         stopped = _train(trainer, file, options.minutes, talk)

@@ -56,14 +56,27 @@ def desk_for(context: Context, request: Request, ledger: Ledger) -> Desk:
 
     goal = chosen(context, ledger.events(), request.given["session"])
     if goal is None:
-        raise NotLegalNow(
-            "no session was opened in this root",
-            "journal init --name TEXT --metric-name NAME --command CMD --approve REASON",
-        )
+        raise _no_session()
     options = loopdesk.options(context, request.flags)
     return Desk(
         loopdesk.repository_of(context, goal), context.root.path, ledger, goal.id, context.talk, options
     )
+
+
+def _no_session() -> NotLegalNow:
+    return NotLegalNow(
+        "no session was opened in this root",
+        "journal init --name TEXT --metric-name NAME --command CMD --approve REASON",
+    )
+
+
+def desk_to_read(context: Context, request: Request) -> Desk:
+    """The same where nothing is to be written, not even a root."""
+    from cartlab.ledger import Ledger
+
+    if not (context.root.path / "events.jsonl").is_file():
+        raise _no_session()
+    return desk_for(context, request, Ledger.open(context.root.path, mend=False))
 
 
 def _recorded(context: Context, out: Outcome) -> Outcome:
@@ -423,8 +436,10 @@ def idea(context: Context, request: Request) -> Outcome:
     from cartlab.loops.journal import files, ideas, session
 
     out = context.answer()
-    ledger = loopdesk.open_ledger(context)
-    desk = desk_for(context, request, ledger)
+    if request.word == "list" or request.dry_run:
+        desk = desk_to_read(context, request)
+    else:
+        desk = desk_for(context, request, loopdesk.open_ledger(context))
     path = files.place_of(desk, desk.goal()) / session.IDEAS
     out.report.next = context.line("journal idea list")
     if request.word != "list" and not request.words:
@@ -449,8 +464,10 @@ def finalize(context: Context, request: Request) -> Outcome:
     from cartlab.loops.journal import branching, finalising, recording, session
 
     out, given = context.answer(), request.given
-    ledger = loopdesk.open_ledger(context)
-    desk = desk_for(context, request, ledger)
+    if request.dry_run:
+        desk = desk_to_read(context, request)
+    else:
+        desk = desk_for(context, request, loopdesk.open_ledger(context))
     groups = None if given["groups"] is None else context.cwd / given["groups"]
 
     def planned(goal: Goal) -> Any:

@@ -1,0 +1,92 @@
+"""Every loop command with --dry-run and --json: one object, a code of its own, and no byte written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import small_experiment
+from small_experiment import Experiment
+
+from cartlab.cli.table import BY_NAME
+
+# A line each, and its code where no loop was opened and where a supervised one has a kept round.
+LINES: dict[str, tuple[int, int]] = {
+    "handoff slope/DESIGN.md --run-vp": (0, 0),
+    "supervise slope --researcher true": (0, 0),
+    "supervise slope --researcher rm\u00a0-rf\u00a0x": (23, 23),
+    "attempt start slope": (0, 0),
+    "attempt submit": (0, 0),
+    "attempt close --reason x": (0, 0),
+    "journal init --name n --metric-name m --command true --no-branch": (0, 0),
+    "journal log --description d --hypothesis h": (0, 0),
+    "journal run --researcher true": (0, 0),
+    "journal evaluate --metric 3": (25, 25),
+    "journal status": (25, 25),
+    "journal summary": (25, 25),
+    "journal idea list": (23, 23),
+    "journal idea add x": (23, 23),
+    "journal finalize plan": (23, 23),
+    "journal finalize create --approve x": (23, 23),
+    "journal finalize verify": (23, 23),
+    "campaign init slope --protocol slope": (0, 0),
+    "campaign plan --researcher true": (23, 23),
+    "campaign critique --researcher true": (23, 23),
+    "campaign run --researcher true": (23, 23),
+    "campaign ladder": (23, 23),
+    "campaign done": (23, 23),
+    "verify": (0, 0),
+    "audit r1": (21, 0),
+    "show": (21, 0),
+    "show r1": (21, 0),
+    "note x": (0, 0),
+    "idea x": (0, 0),
+    "stop": (0, 0),
+    "protocol set max_rounds 3": (0, 0),
+    "serve --port 0": (21, 0),
+    "holdout status": (0, 0),
+    "holdout final": (0, 0),
+    "holdout seal slope --files . --command true": (0, 0),
+    "import nofile": (25, 25),
+    "export out.jsonl": (21, 0),
+    "export out.tsv --as leo": (21, 0),
+}
+
+
+@pytest.fixture(scope="module", params=["nothing yet", "a kept round"])
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Experiment]:
+    top = tmp_path_factory.mktemp("dry")
+    one = small_experiment.make_bare(top, rounds=1)
+    if request.param == "nothing yet":
+        return 0, one
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(one.repo)
+        assert one.supervise("config(rate=0.5)") == 0
+    return 1, one
+
+
+def files(top: Path) -> dict[str, int]:
+    return {str(path): path.stat().st_mtime_ns for path in top.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_dry_run_answers_with_one_object_and_writes_nothing(
+    place: tuple[int, Experiment],
+    line: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    at, one = place
+    top = one.root.parent
+    monkeypatch.chdir(one.repo)
+    monkeypatch.setenv("HOME", str(top))
+    monkeypatch.setenv("AUTORESEARCH_RUNS_DIR", str(top / "runs"))
+    before = files(top)
+    words = [word.replace("\u00a0", " ") for word in line.split(" ")]
+    assert one.cartlab(*words, "--dry-run", "--json") == LINES[line][at]
+    said = capsys.readouterr()
+    answer = json.loads(said.out)
+    assert answer["command"] in BY_NAME and line.startswith(answer["command"])
+    assert answer["exit_code"] == LINES[line][at] and bool(answer["exit_code"]) == ("error: " in said.err)
+    assert files(top) == before

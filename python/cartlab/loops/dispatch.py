@@ -168,7 +168,8 @@ def require_start(done: Sequence[Try]) -> None:
 
 
 def _never_began(one: Try) -> bool:
-    if one.steps.get("submitted", {}).get("changes"):
+    handed_in = one.steps.get("submitted", {})
+    if handed_in.get("changes") or handed_in.get("touched"):
         return False
     runs = [body for _, body in one.measurements if body["role"] == "researcher"]
     return bool(runs) and runs[-1].get("returncode") in NOT_STARTED and float(runs[-1]["seconds"]) <= START_S

@@ -11,7 +11,7 @@ import small_journal
 from small_experiment import git
 from small_journal import Session, lines
 
-from cartlab.loops import journal_file, manifest
+from cartlab.loops import dispatch, journal_file, manifest
 from cartlab.loops.journal import document, session
 
 
@@ -375,6 +375,22 @@ else: x(6.5); say(description="smaller still", hypothesis="less", next_action_hi
     assert [one.description for one in journal.results()][1:3] == ["smaller", "cheat"]
     assert journal.cartlab("verify") == 0
     assert journal.cartlab("journal", "run", "--researcher", "rm -rf x") == 23
+
+
+def test_journal_run_stops_where_its_researcher_never_starts(
+    journal: Session, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(dispatch, "START_S", 3600.0)
+    assert journal.init("--max-experiments", "8") == 0
+    line = ["journal", "run", "--experiments", "4", "--researcher"]
+    # One that changes something and then fails alike did start.
+    assert journal.cartlab(*line[:3], "3", line[4], journal.researcher("x(7); sys.exit(2)")) == 0
+    assert journal.decisions() == ["baseline", *["crashed"] * 3]
+    capsys.readouterr()
+    assert journal.cartlab(*line, "sh missing.sh; exit 2") == 23
+    assert "3 attempts in a row ended alike" in " ".join(capsys.readouterr().err.split())
+    assert journal.decisions() == ["baseline", *["crashed"] * 6] and journal.goal.state == "running"
+    assert journal.cartlab("verify") == 0
 
 
 def test_status_show_note_and_audit_know_a_journal(

@@ -269,8 +269,10 @@ def submit(desk: Desk, one: Try, entry: Entry, folder: Path, *, rollback: bool) 
     return next(found for found in desk.goal().tries if found.id == one.id)
 
 
-def refuse(desk: Desk, one: Try, entry: Entry, verdict: Verdict) -> Try:
-    """Record an experiment that gave nothing to measure: a researcher that failed."""
+def refuse(desk: Desk, one: Try, entry: Entry, verdict: Verdict, folder: Path) -> Try:
+    """Record an experiment that gave nothing to measure: a researcher that failed, and whether it changed
+    anything in its folder before.
+    """
     goal = desk.goal()
     desk.step(
         one,
@@ -281,6 +283,7 @@ def refuse(desk: Desk, one: Try, entry: Entry, verdict: Verdict) -> Try:
         asi=_plain(entry.asi),
         agent=entry.agent,
         source="elsewhere",
+        touched=trees.manifest_of(desk.repo, goal.accepted) != manifest.scan(folder),
     )
     _decide(desk, one, verdict)
     finish(desk, one)

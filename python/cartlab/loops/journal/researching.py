@@ -51,6 +51,7 @@ def one_experiment(desk: Desk, researcher: str) -> Try:
     failed = dispatch.research(desk, goal, given, researcher)
     dispatch.require_program(failed)
     told, flags = submission(given)
+    folder = desk.work_folder(given.one.id) / WORKING
     entry = Entry(
         description=str(told.get("description") or told.get("strategy") or "no description was given"),
         asi={
@@ -61,8 +62,8 @@ def one_experiment(desk: Desk, researcher: str) -> Try:
         agent=given.one.id,
     )
     if failed is not None:
-        return recording.refuse(desk, given.one, entry, Verdict(failed.verdict, failed.insight))
-    return recording.submit(desk, given.one, entry, desk.work_folder(given.one.id) / WORKING, rollback=False)
+        return recording.refuse(desk, given.one, entry, Verdict(failed.verdict, failed.insight), folder)
+    return recording.submit(desk, given.one, entry, folder, rollback=False)
 
 
 def start(desk: Desk, goal: Goal) -> Dispatch:

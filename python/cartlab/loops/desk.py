@@ -11,17 +11,18 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cartlab.errors import BadInput, NotLegalNow
+from cartlab.errors import BadInput, NotLegalNow, Tampered
 from cartlab.ledger import Event, Ledger
 from cartlab.loops import goals, isolation
 from cartlab.loops.goals import Goal, Try
 from cartlab.loops.states import SESSION_STATES
 from cartlab.loops.worktree import Worktree
+from cartlab.model import STATUSES
 from cartlab.pipeline.voice import Voice
 
 EVAL_LIMIT_S = 600.0
@@ -109,10 +110,33 @@ class Desk:
         return int(event["seq"])
 
     def decided(self, one: Try, status: str, **body: Any) -> None:
-        """The verdict on an attempt."""
+        """The verdict on an attempt. Tampered for a keep or a baseline without a run of its own."""
+        if STATUSES[status].keeps or status == "baseline":
+            self.require_run(one, body)
         self.ledger.append(
             "decision", one.id, {"goal": self.goal_id, "round": one.round, "status": status, **body}
         )
+
+    def require_run(self, one: Try, body: Mapping[str, Any]) -> None:
+        """Tampered unless the value is that of a recorded evaluation of this attempt, of the tree that
+        it handed in: nobody types a result, in whatever way they call this.
+        """
+        run = next((event for event in self.ledger.events() if event["seq"] == body.get("measurement")), None)
+        of = (None, {}) if run is None else (run["attempt"], run["body"])
+        submitted = next((found for found in self.goal().tries if found.id == one.id), one).steps
+        tree = submitted.get("submitted", {}).get("tree")
+        if (
+            of[0] != one.id
+            or of[1].get("role") != "eval"
+            or tree is None
+            or of[1].get("tree") != tree
+            or of[1].get("value") != body.get("value")
+        ):
+            raise Tampered(
+                f"{one.id} can only be kept with the value of a run of its own tree; {body.get('text')!r} is "
+                "none",
+                "hand its files in: the harness measures them",
+            )
 
     def note(self, one: Try, text: str) -> None:
         """Guidance for the current round."""

@@ -302,6 +302,7 @@ def finish(desk: Desk, one: Try) -> None:
     number = current.round
     if current.kept:
         if "accepted" not in current.steps:
+            desk.require_run(current, decision)
             protocol = views.protocol_of(goal)
             message = tasks.commit_message(protocol, number, str(decision["text"]))
             made = trees.commit(desk.repo, current.steps["submitted"]["tree"], [goal.accepted], message)

@@ -13,10 +13,14 @@ import small_experiment
 from small_experiment import Experiment, git
 
 from cartlab import disk
+from cartlab.cli.talk import Talk
 from cartlab.disk import Disk
-from cartlab.errors import NotLegalNow
+from cartlab.errors import NotLegalNow, Tampered
 from cartlab.ledger import Ledger
-from cartlab.loops import goals, manifest, supervise
+from cartlab.loops import dispatch, goals, intake, manifest, rounds, supervise
+from cartlab.loops.desk import Desk, Options
+from cartlab.loops.goals import Try
+from cartlab.loops.running import Value
 
 DIED = 9
 BODY = "config(rate=[0.5, 0.1][round - 1]); say(['more', 'less'][round - 1])"
@@ -144,3 +148,42 @@ def test_la1_la17_a_typed_keep_and_a_bent_value_are_found_by_verify(
     assert one.cartlab("verify", "--json") == 22
     found = json.loads(capsys.readouterr().out)["details"]["findings"]
     assert any("not that of an evaluation of its tree" in finding["what"] for finding in found)
+
+
+def test_la1_no_caller_of_the_library_types_a_result_into_a_gate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = small_experiment.make_bare(tmp_path, rounds=3)
+    monkeypatch.chdir(one.repo)
+    assert one.cartlab("attempt", "start", str(one.folder)) == 0
+    ledger = Ledger.open(one.root)
+    goal = list(goals.fold(ledger.events()).values())[-1]
+    desk = Desk(one.repo, one.root, ledger, goal.id, Talk(as_json=True), Options())
+    given = dispatch.dispatched(desk, goal, goal.tries[-1])
+    (given.work / "config.json").write_text('{"rate": 0.001}')
+    intake.take_in(desk, goal, given, "worse")
+    attempt = desk.goal().tries[-1]
+    tree = str(attempt.steps["submitted"]["tree"])
+    desk.step(attempt, "screened")
+    real = desk.measured(attempt, "eval", tree=tree, value=0.001, text="0.001")
+    others = [
+        desk.measured(Try("somebody", 1), "eval", tree=tree, value=9.0, text="9"),
+        desk.measured(attempt, "eval", tree="another", value=9.0, text="9"),
+        desk.measured(attempt, "train", tree=tree, value=9.0, text="9"),
+        real,
+        0,
+        10_000,
+    ]
+    for seq in others:
+        with pytest.raises(Tampered, match="only be kept with the value of a run of its own tree"):
+            rounds.act(desk, goal, attempt, rounds.Result("keep", "typed", Value(9.0, "9", seq)), "greedy")
+    assert desk.goal().tries[-1].decision is None
+    # Nor does a verdict that was written past all this move anything.
+    typed = {"goal": goal.id, "round": 1, "status": "keep", "value": 9.0, "text": "9", "measurement": real}
+    ledger.append("decision", attempt.id, {**typed, "policy": "greedy", "inputs": {}, "tree": tree})
+    with pytest.raises(Tampered):
+        rounds.finish(desk, attempt)
+    assert desk.goal().accepted == goal.accepted
+    assert f"refs/ar/accepted/{goal.id}" not in git(one.repo, "for-each-ref") or (
+        git(one.repo, "rev-parse", f"refs/ar/accepted/{goal.id}") == goal.accepted
+    )

@@ -269,6 +269,7 @@ def finish(desk: Desk, one: Try) -> None:
         raise NotLegalNow(f"{one.id} has no verdict yet", "`campaign run` goes on with it")
     if current.kept:
         if "accepted" not in current.steps:
+            desk.require_run(current, decision)
             found = campaign.experiment(str(decision["exp_id"]))
             message = (
                 f"autoresearch: experiment {found.exp_id}, {campaign.metric}={decision['text']} "

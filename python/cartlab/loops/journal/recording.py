@@ -380,6 +380,7 @@ def finish(desk: Desk, one: Try) -> None:
     mine = current.steps.get("submitted", {}).get("source") == "worktree"
     if current.kept:
         if "accepted" not in current.steps:
+            desk.require_run(current, decision)
             made = trees.commit(
                 desk.repo, _kept_tree(desk, goal, current), [goal.accepted], _message(goal, current)
             )

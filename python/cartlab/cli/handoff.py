@@ -69,7 +69,7 @@ def translate(space: argparse.Namespace) -> Request:
 
 def run(context: Context, request: Request) -> Outcome:
     from cartlab.loops import handoff, trees
-    from cartlab.loops.protocol import parse_design
+    from cartlab.loops.design import parse_design
 
     path = context.cwd / request.design
     try:

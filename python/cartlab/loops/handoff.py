@@ -19,10 +19,11 @@ from pathlib import Path
 from cartlab.errors import BadInput, CartlabError, MetricError, NotLegalNow
 from cartlab.loops import commands, experiences, manifest, metrics, protocol, trees, witness
 from cartlab.loops.commands import Ran
+from cartlab.loops.design import Design
 from cartlab.loops.desk import EVAL_LIMIT_S
 from cartlab.loops.dispatch import VIEW_NAMES
 from cartlab.loops.experiences import Experiences, Row
-from cartlab.loops.protocol import PROFILE_TODO, Design
+from cartlab.loops.protocol import PROFILE_TODO
 from cartlab.loops.running import PARITY_LIMIT_S, TRAIN_GRACE_S, parity_command, rooted
 from cartlab.model import parsed_json
 from cartlab.pipeline.voice import Voice

@@ -1,4 +1,4 @@
-"""autoresearch-protocol.md and the design document's protocol section, as text and as values.
+"""autoresearch-protocol.md as text and as values.
 
 Headings and keys are read in both of the forms in use (bare, and with the Chinese explanation); a writer
 emits either. What a protocol has beyond the known fields is kept and written again. kernel_targets come from
@@ -18,7 +18,6 @@ from cartlab.loops import witness
 from cartlab.loops.witness import NO_WITNESSES, Witnesses
 from cartlab.model import Stored
 
-DESIGN_HEADING = "## Autoresearch Protocol"
 PROFILE_TODO = "TODO: build in VP L1"
 LOCALES = ("zh", "en")
 _HEADINGS = {
@@ -138,7 +137,7 @@ def direction_of(text: str) -> str:
 
 
 @dataclass
-class _Read:
+class Sections:
     """What a file says: (section, key) -> value, and for the key of a list the items below it."""
 
     title: str = ""
@@ -148,8 +147,9 @@ class _Read:
     fence: str | None = None
 
 
-def _read(text: str, top: str = "") -> _Read:
-    out = _Read()
+def read_sections(text: str, top: str = "") -> Sections:
+    """Each section's keys and values, and the first yaml fence; BadInput for a fence that is never closed."""
+    out = Sections()
     section, key, fence = top, "", None
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
     for raw in text.splitlines():
@@ -202,30 +202,31 @@ _KNOWN = {
 
 def parse(text: str) -> Protocol:
     """An autoresearch-protocol.md; BadInput names the field that is missing or cannot be read."""
-    read = _read(text)
+    read = read_sections(text)
     baseline = _need(read, "", "baseline")
     metric, equals, value = baseline.partition("=")
-    if not equals or not _finite(value):
+    if not equals or not is_finite(value):
         raise BadInput(f"baseline must be `<metric> = <number>`; found {baseline!r}", _WHERE)
     name = _need(read, "Eval", "metric")
     if metric.strip() != name:
         raise BadInput(
             f"baseline and Eval must name one metric; found {metric.strip()!r} and {name!r}", _WHERE
         )
-    return _protocol(read, value.strip())
+    return of_sections(read, value.strip())
 
 
-def _protocol(read: _Read, baseline: str) -> Protocol:
+def of_sections(read: Sections, baseline: str) -> Protocol:
+    """A protocol of these sections; BadInput names the field that is missing or cannot be read."""
     rounds = _need(read, "", "max_rounds")
     if not rounds.isdecimal() or int(rounds) < 1:
         raise BadInput(f"max_rounds must be a whole number of at least 1; found {rounds!r}", _WHERE)
     limit = _need(read, "Fixed", "time_limit")
     seconds(limit)
     target = read.values.get(("", "target"), "none") or "none"
-    if target.lower() != "none" and not _finite(target):
+    if target.lower() != "none" and not is_finite(target):
         raise BadInput(f"target must be a number or `none`; found {target!r}", _WHERE)
     tolerance = read.values.get(("Eval", "eval_tolerance")) or read.values.get(("Eval", "tolerance")) or "0"
-    if not _finite(tolerance) or float(tolerance) < 0:
+    if not is_finite(tolerance) or float(tolerance) < 0:
         raise BadInput(f"eval_tolerance must be a number of at least 0; found {tolerance!r}", _WHERE)
     extra = {
         section: tuple(
@@ -251,15 +252,19 @@ def _protocol(read: _Read, baseline: str) -> Protocol:
             (read.values["Variable", k] for k in _RANGES if ("Variable", k) in read.values), ""
         ),
         eval_command=_need(read, "Eval", "command"),
-        profile_command=_command(read.values.get(("Profile", "command"), "")),
+        profile_command=plain_command(read.values.get(("Profile", "command"), "")),
         kernel_targets=kernel_targets(read.fence) if read.fence is not None else (),
-        train_command=_command(read.values.get(("Train", "command"), "")),
-        checkpoint=_command(read.values.get(("Train", "checkpoint"), "")),
+        train_command=plain_command(read.values.get(("Train", "command"), "")),
+        checkpoint=plain_command(read.values.get(("Train", "checkpoint"), "")),
         eval_tolerance=float(tolerance),
         strict_variable=_truth(read.values.get(("", "strict_variable"), "false")),
-        env_repair=_command(read.values.get(("Train", "env_repair"), "")),
+        env_repair=plain_command(read.values.get(("Train", "env_repair"), "")),
         witnesses=witness.parse(
-            {key: _command(text) for (section, key), text in read.values.items() if section == "Witnesses"}
+            {
+                key: plain_command(text)
+                for (section, key), text in read.values.items()
+                if section == "Witnesses"
+            }
         ),
         extra={section: lines for section, lines in extra.items() if lines},
     )
@@ -268,20 +273,20 @@ def _protocol(read: _Read, baseline: str) -> Protocol:
 _WHERE = "correct the protocol file, or the design document and run `handoff` again"
 
 
-def _command(text: str) -> str:
+def plain_command(text: str) -> str:
     """A command without the backticks that markdown puts around it."""
     return text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] == "`" else text
 
 
-def _need(read: _Read, section: str, key: str) -> str:
-    value = _command(read.values.get((section, key), ""))
+def _need(read: Sections, section: str, key: str) -> str:
+    value = plain_command(read.values.get((section, key), ""))
     if not value:
         place = f"{section}.{key}" if section else key
         raise BadInput(f"the protocol must set {place}; found nothing", _WHERE)
     return value
 
 
-def _files(read: _Read, section: str) -> tuple[str, ...]:
+def _files(read: Sections, section: str) -> tuple[str, ...]:
     found = files(_need(read, section, "files"))
     for name in found:
         if name.startswith(("/", "~")) or ".." in name.split("/"):
@@ -298,7 +303,8 @@ def _truth(text: str) -> bool:
     return text.lower() in ("true", "yes")
 
 
-def _finite(text: str) -> bool:
+def is_finite(text: str) -> bool:
+    """Is it a finite number, as people write one."""
     try:
         return math.isfinite(float(text)) and "_" not in text
     except ValueError:
@@ -339,7 +345,7 @@ def _target(body: Any, number: int) -> KernelTarget:
     for key in ("atol", "rtol"):
         value = tolerance.get(key, TOLERANCE)
         # yaml reads 1e-3 as text: its numbers need a point.
-        if isinstance(value, bool) or not _finite(str(value)) or float(value) < 0:
+        if isinstance(value, bool) or not is_finite(str(value)) or float(value) < 0:
             raise BadInput(
                 f"kernel target {name}: {key} must be a number of at least 0; found {value!r}", _WHERE
             )
@@ -433,82 +439,3 @@ def render(value: Protocol, locale: str = "zh", *, ours: bool = True) -> str:
 def _extra(value: Protocol, section: str) -> list[str]:
     mark = "- " if section else ""
     return [f"{mark}{line}" for line in value.extra.get(section, ())]
-
-
-# --- the design document --------------------------------------------------------------------------
-
-# A key of the design document's section -> section and key of the protocol.
-_DESIGN = {
-    "fixed files": ("Fixed", "files"),
-    "fixed.files": ("Fixed", "files"),
-    "time_limit": ("Fixed", "time_limit"),
-    "epoch_limit": ("Fixed", "epoch_limit"),
-    "variable files": ("Variable", "files"),
-    "variable.files": ("Variable", "files"),
-    "variable range": ("Variable", "adjustable range"),
-    "range": ("Variable", "adjustable range"),
-    "可调范围": ("Variable", "adjustable range"),
-    "metric": ("Eval", "metric"),
-    "direction": ("Eval", "direction"),
-    "eval_command": ("Eval", "command"),
-    "eval_tolerance": ("Eval", "eval_tolerance"),
-    "profile_command": ("Profile", "command"),
-    "train_command": ("Train", "command"),
-    "checkpoint": ("Train", "checkpoint"),
-    "env_repair": ("Train", "env_repair"),
-    "witness_seconds": ("Witnesses", "seconds"),
-    "witness_work": ("Witnesses", "work"),
-    "min_time_share": ("Witnesses", "min_time_share"),
-    "checks_command": ("Witnesses", "checks"),
-    "check_files": ("Witnesses", "check_files"),
-    "bounds": ("Witnesses", "bounds"),
-    "jump": ("Witnesses", "jump"),
-    "nonce": ("Witnesses", "nonce"),
-}
-
-
-@dataclass(frozen=True)
-class Design:
-    """A design document's protocol section. gates: the keys that only the handoff reads, as text."""
-
-    protocol: Protocol
-    gates: Mapping[str, str]
-
-
-GATE_KEYS = ("first_step_max_s", "first_step_command", "base_code")
-
-
-def parse_design(text: str) -> Design:
-    """The section of a design document, its baseline still empty; BadInput names what is missing.
-
-    Fields stand as `key: value` lines, flat (`fixed files: ...`) or below `### Fixed`, `### Variable`,
-    `### Eval`, `### Train` and `### Profile`.
-    """
-    lines = text.splitlines()
-    at = next((n for n, line in enumerate(lines) if line.strip() == DESIGN_HEADING), None)
-    if at is None:
-        raise BadInput(
-            f"the design document must have the heading `{DESIGN_HEADING}`; it has none",
-            "add the section with the goal's metric, files, limits and commands",
-        )
-    end = next((n for n in range(at + 1, len(lines)) if re.match(r"#{1,2}\s", lines[n])), len(lines))
-    read = _read("\n".join(lines[at + 1 : end]))
-    head = next((line for line in lines if re.match(r"#\s", line)), "# untitled")
-    read.title = read.values.pop(("", "title"), "") or re.sub(r"#\s+(Design:\s*)?", "", head).strip()
-    gates = {}
-    for section, key in list(read.values):
-        if key in GATE_KEYS:
-            gates[key] = _command(read.values.pop((section, key)))
-            read.order[section].remove(key)
-        elif section == "" and key in _DESIGN:
-            place = _DESIGN[key]
-            read.values[place] = read.values.pop((section, key))
-            read.order[section].remove(key)
-            read.order.setdefault(place[0], []).append(place[1])
-    if "first_step_max_s" not in gates or not _finite(gates["first_step_max_s"]):
-        raise BadInput(
-            "the design document must set first_step_max_s, the seconds within which the first line of "
-            f"output must come; found {gates.get('first_step_max_s', 'nothing')!r}",
-            "add `first_step_max_s: 30` to its protocol section",
-        )
-    return Design(_protocol(read, ""), gates)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cartlab.errors import BadInput, MetricError, NotLegalNow
-from cartlab.loops import metrics, policies, protocol, states, tasks
+from cartlab.loops import design, metrics, policies, protocol, states, tasks
 from cartlab.loops.experiences import Experiences, Row, one_line, parse, render
 from cartlab.model import STATUSES
 
@@ -122,7 +122,7 @@ def test_lh12_targets_come_from_the_first_yaml_fence() -> None:
 
 def test_lh1_a_design_document_without_the_section_is_refused_by_its_heading() -> None:
     with pytest.raises(BadInput, match="## Autoresearch Protocol"):
-        protocol.parse_design("# Design\n\n## Something else\n")
+        design.parse_design("# Design\n\n## Something else\n")
 
 
 # --- experiences ----------------------------------------------------------------------------------

@@ -150,7 +150,7 @@ def test_lh_every_gate_is_the_library_s_own(tmp_path: Path, monkeypatch: pytest.
     """Who calls the library gets no file either before the gates hold."""
     from cartlab.cli.talk import Talk
     from cartlab.errors import CartlabError
-    from cartlab.loops.protocol import parse_design
+    from cartlab.loops.design import parse_design
 
     one = small_experiment.make(tmp_path)
     monkeypatch.chdir(one.repo)

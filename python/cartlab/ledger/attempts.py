@@ -130,6 +130,19 @@ def verdict_of(
     return None
 
 
+def is_calibration(attempt: Attempt) -> bool:
+    """Does it stand for its host: recorded, ended with a baseline, and of resident blocks, since processes
+    scatter three times as much.
+    """
+    plan = attempt.plan
+    return (
+        plan.tier == "calibrate"
+        and plan.unit == "block"
+        and is_evidence(attempt)
+        and attempt.status == "baseline"
+    )
+
+
 def calibration_of(
     attempts: Mapping[str, Attempt], host_class: str, toolchain: str | None = None
 ) -> Attempt | None:
@@ -138,9 +151,8 @@ def calibration_of(
     """
     for attempt in reversed(list(attempts.values())):
         if (
-            attempt.plan.tier == "calibrate"
+            is_calibration(attempt)
             and attempt.plan.host_class == host_class
-            and attempt.status == "baseline"
             and toolchain in (None, (attempt.finished or {}).get("toolchain") or toolchain)
         ):
             return attempt

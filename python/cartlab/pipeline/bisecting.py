@@ -17,6 +17,7 @@ from cartlab import bisection
 from cartlab.bisection import CHANGED, Search
 from cartlab.errors import UsageError
 from cartlab.ledger import Ledger
+from cartlab.ledger.attempts import is_calibration
 from cartlab.model import POLICY, STATUSES, Block, Evidence, PairKey, Ref
 from cartlab.outcome import Outcome, Report
 from cartlab.pipeline import answer
@@ -414,8 +415,8 @@ class Bisect:
             return own, SECONDS_A_BLOCK, source
         for attempt in reversed(list(past.attempts().values())):
             plan = attempt.plan
-            here = plan.tier == "calibrate" and plan.host_class == self.host
-            if here and plan.workload.hash == self.workload.hash and attempt.status == "baseline":
+            here = is_calibration(attempt) and plan.host_class == self.host
+            if here and plan.workload.hash == self.workload.hash:
                 spent = ((attempt.finished or {}).get("seconds") or {}).get("blocks") or 0.0
                 values = used_values(attempt.blocks)
                 # What a block that counts took, the dropped ones beside it included.

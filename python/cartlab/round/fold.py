@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cartlab.ledger import Event, attempts_of
+from cartlab.ledger.attempts import is_calibration
 from cartlab.model import STATUSES, TIERS, Json, Ref
 from cartlab.round.actions import NextFacts, next_actions
 from cartlab.round.rules import UNFINISHED, confirm_status
@@ -274,9 +275,7 @@ def round_part(events: Sequence[Event]) -> Json:
 
 def _facts_of(events: Sequence[Event]) -> NextFacts:
     calibrated = [
-        a.finished_at
-        for a in attempts_of(events).values()
-        if a.plan.tier == "calibrate" and a.status == "baseline" and a.finished_at is not None
+        a.finished_at for a in attempts_of(events).values() if is_calibration(a) and a.finished_at is not None
     ]
     now = events[-1]["time"] if events else "1970-01-01T00:00:00.000Z"
     return NextFacts(now, None, None, calibrated[-1] if calibrated else None)

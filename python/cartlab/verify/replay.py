@@ -155,8 +155,10 @@ class Replay:
     def _floor(self, host_class: str) -> float:
         floor = 1.0
         for run in self.runs.values():
-            here = run.plan["tier"] == "calibrate" and run.plan["host_class"] == host_class
-            if here and run.finished and self._status(run) == "baseline":
+            plan = run.plan
+            here = plan["tier"] == "calibrate" and plan["host_class"] == host_class
+            counts = plan["recorded"] and plan["unit"] == "block"
+            if here and counts and run.finished and self._status(run) == "baseline":
                 floor = 1.0 + (run.finished.get("relink_floor") or 0.0)
         return floor
 

@@ -471,8 +471,9 @@ def test_an_interrupted_forced_or_unrecorded_verdict_answers_for_nothing(tmp_pat
 def test_the_floor_is_the_newest_calibrations_of_this_class_of_host(tmp_path: Path) -> None:
     ledger = Ledger.open(tmp_path)
     assert ledger.floor_of("x86-2") is None
-    for name, host, floor in (("a", "x86-2", 0.02), ("b", "arm-8", 0.3), ("c", "x86-2", 0.015)):
-        start(ledger, name, tier="calibrate", host_class=host)
+    runs = ((0.02, {}), (0.3, {"host_class": "arm-8"}), (0.015, {}), (0.04, {"recorded": False}))
+    for name, (floor, more) in zip("abcde", (*runs, (0.04, {"unit": "process"})), strict=True):
+        start(ledger, name, tier="calibrate", **({"host_class": "x86-2"} | more))
         finish(ledger, name, "baseline", relink_floor=floor)
     assert ledger.floor_of("x86-2") == pytest.approx(1.015)
     start(ledger, "killed before its end", tier="calibrate", host_class="x86-2")
@@ -481,8 +482,6 @@ def test_the_floor_is_the_newest_calibrations_of_this_class_of_host(tmp_path: Pa
 
 
 # --- views ------------------------------------------------------------------------------------
-
-
 def test_the_columns_are_the_contracts_in_its_order() -> None:
     theirs = """
         epoch, commit, baseline_commit, mode, benchmark_tier, workload_hash, measured_invocation_count,

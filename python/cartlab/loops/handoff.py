@@ -30,6 +30,7 @@ from cartlab.pipeline.voice import Voice
 from cartlab.sources import git
 
 TINY_LIMIT_S = 5.0
+TINY_EPOCHS = "1"
 NO_PROFILE = (
     "Build phase did not produce a profile_command. Add one to the design doc (and commit it to the "
     "experiment) before re-running handoff. We can't enter the iteration loop without a runnable profile "
@@ -176,13 +177,15 @@ class Handoff:
         return first
 
     def pressure(self) -> None:
-        """Under a tiny limit training ends by itself and leaves a checkpoint."""
+        """Under tiny limits, of time and of epochs, training ends by itself and leaves a checkpoint."""
         if not self.protocol.train_command:
             raise GateFailed(
                 "the limits must be seen to work; the design document has no train_command",
                 "set train_command: the supervisor runs it in every round",
             )
-        ran = self._train(self.protocol.train_command, self.tiny_s, "pressure", self.tiny_s + TRAIN_GRACE_S)
+        hard = self.tiny_s + TRAIN_GRACE_S
+        epochs = TINY_EPOCHS if self.protocol.epoch_limit else ""
+        ran = self._train(self.protocol.train_command, self.tiny_s, "pressure", hard, epochs)
         if ran.returncode is None:
             raise GateFailed(
                 f"training must end by itself within time_limit + {TRAIN_GRACE_S:g} s; under a time_limit of "
@@ -327,6 +330,7 @@ class Handoff:
         limit_s: float,
         limit: float | None = None,
         nonce: str | None = None,
+        epochs: str | None = None,
     ) -> Ran:
         self.voice.progress(f"handoff: {name}")
         own = cwd
@@ -334,7 +338,7 @@ class Handoff:
             own = own.parent
         extra = {
             "AR_TIME_LIMIT": f"{self.protocol.time_limit_s if limit is None else limit:g}",
-            "AR_EPOCH_LIMIT": self.protocol.epoch_limit,
+            "AR_EPOCH_LIMIT": self.protocol.epoch_limit if epochs is None else epochs,
             "AR_SEED": "0",
             **({} if nonce is None else {"AR_NONCE": nonce}),
         }
@@ -349,14 +353,13 @@ class Handoff:
         self.runs.append({"name": name, "returncode": ran.returncode, "seconds": round(ran.seconds, 3)})
         return ran
 
-    def _train(self, command: str, limit: float, name: str, hard: float) -> Ran:
+    def _train(self, command: str, limit: float, name: str, hard: float, epochs: str | None = None) -> Ran:
+        given = self.protocol.epoch_limit if epochs is None else epochs
         folder = self._lay(name)
         for path in self._checkpoints(self.place / name / "tree"):
             path.unlink()
-        filled = commands.fill(
-            command, time_limit=f"{limit:g}", epoch_limit=self.protocol.epoch_limit, seed=0
-        )
-        return self._run(filled, folder, name, hard, limit)
+        filled = commands.fill(command, time_limit=f"{limit:g}", epoch_limit=given, seed=0)
+        return self._run(filled, folder, name, hard, limit, epochs=given)
 
     def _checkpoints(self, tree: Path) -> list[Path]:
         if not self.protocol.checkpoint:

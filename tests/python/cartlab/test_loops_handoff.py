@@ -123,6 +123,23 @@ def test_lh4_training_that_does_not_end_by_itself_is_refused(
     assert "must end by itself" in capsys.readouterr().err
 
 
+def test_lh4_the_pressure_is_on_both_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "limits"
+    log.touch()
+    told = (
+        "import os\n"
+        "limits = [os.environ['AR_TIME_LIMIT'], os.environ['AR_EPOCH_LIMIT']]\n"
+        f"print(*limits, file=open({str(log)!r}, 'a'))\n"
+    )
+    one = small_experiment.make(tmp_path, train__py=told + small_experiment.TRAIN)
+    monkeypatch.chdir(one.repo)
+    design = one.folder / "DESIGN.md"
+    design.write_text(design.read_text().replace("epoch_limit: 1", "epoch_limit: 30"))
+    git(one.repo, "commit", "-q", "-am", "more epochs")
+    assert one.handoff("--pressure-seconds", "2") == 0
+    assert log.read_text().splitlines() == ["20 30", "2 1", "20 30"]
+
+
 def test_lh7_a_profile_command_that_was_never_written_stops_the_handoff(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -27,6 +27,8 @@ import numpy.typing as npt
 from cartlab.model import POLICY, Policy
 
 Floats = npt.NDArray[np.float64]
+# Distances in units of the scale beyond which nothing changes any more.
+FAR = 1e100
 
 
 def grid_of(thresholds: Iterable[float] = (), policy: Policy = POLICY) -> Floats:
@@ -50,6 +52,8 @@ def stakes(x: Floats, scale: Floats | None, policy: Policy) -> list[Floats]:
     # A scale of zero (all past blocks exactly on r0) leaves the sign at full stake; x = 0 pays nothing.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         z = np.where(x == 0.0, 0.0, x / scale)
+    # Far out tanh is 1 whatever the slope; a z near the largest double, or none at all, would overflow there.
+    z = np.clip(z, -FAR, FAR)
     return bets + [policy.tanh_cap * np.tanh(slope * z) for slope in policy.tanh_bets]
 
 
@@ -71,7 +75,7 @@ def _median_distance(ordered: Sequence[float], centres: Floats) -> Floats:
 
     def kth(k: int) -> Floats:
         low, high = v[: n - k + 1], v[k - 1 :]
-        right = np.searchsorted((low + high) / 2.0, centres)
+        right = np.searchsorted(low / 2.0 + high / 2.0, centres)  # halves first: a sum could overflow
         at = np.minimum(right, n - k)
         before = np.maximum(right - 1, 0)
         return np.minimum(
@@ -81,7 +85,7 @@ def _median_distance(ordered: Sequence[float], centres: Floats) -> Floats:
 
     if n % 2:
         return kth((n + 1) // 2)
-    return (kth(n // 2) + kth(n // 2 + 1)) / 2.0
+    return kth(n // 2) / 2.0 + kth(n // 2 + 1) / 2.0
 
 
 class Bets:

@@ -222,7 +222,7 @@ def test_ld5_the_document_has_its_eight_headings_in_both_languages(journal: Sess
     for text in (french, english):
         assert set(document.sections(text)) == set(document.HEADINGS["en"])
         assert document.sections(text)["scope"] == "- bench.py"
-    assert document.sections(french)["termination"] == "9 experiments"
+    assert document.sections(french)["termination"] == "9 expériences"
     assert document.sections(french)["constraints"] == "- no new packages"
     # What is out of scope may not change.
     (journal.worktree / "other.py").write_text("Y = 2\n")
@@ -241,6 +241,12 @@ def test_status_says_in_its_own_language_how_a_session_ends(
     about.write_text(about.read_text().replace("jusqu'à interruption", "quand il fait nuit"))
     assert journal.cartlab("journal", "status") == 0
     assert "ends: quand il fait nuit" in capsys.readouterr().out
+    assert journal.init("--no-baseline", "--max-experiments", "1", name="once") == 0
+    about = journal.files / "autoresearch.md"
+    assert document.sections(about.read_text())["termination"] == "1 expérience"
+    capsys.readouterr()
+    assert journal.cartlab("journal", "status") == 0
+    assert "ends: 1 experiment\n" in capsys.readouterr().out
 
 
 def test_ld26_the_block_of_the_document_is_written_again_and_the_rest_is_left(journal: Session) -> None:

@@ -124,6 +124,21 @@ def test_the_fourth_block_is_scaled_by_the_median_of_the_first_three() -> None:
     assert stats.wealth_paths([y], 1.0)[0][3] == pytest.approx(math.log(np.exp(logs).mean()))
 
 
+@pytest.mark.filterwarnings("error")
+def test_effects_of_any_size_overflow_nowhere_and_stake_at_most_the_cap() -> None:
+    """A scale next to nothing under a whole distance, and values at the ends of what a double holds."""
+    x = np.array([5.0, -5.0, 1e308, 0.0])
+    for scale in (5e-324, 1e-308, 0.0):
+        bets = stakes(x, np.full(4, scale), POLICY)[3:]
+        assert [list(h) for h in bets] == [[0.99, -0.99, 0.99, 0.0]] * 2
+    for values in ([0.0, 0.0, 0.0, 5.0, 1e-320, -5.0] * 3, [1e308, 1e308, -1e308, -1e308] * 3):
+        bets_of = stats.Bets()
+        for y in values:
+            bets_of.add(y)
+        assert math.isfinite(bets_of.e_value(1.0))
+    assert _median_distance([1e308, 1e308], np.zeros(1)) == [1e308]
+
+
 def test_no_bound_from_fewer_than_eight_blocks_and_one_from_eight() -> None:
     bets = stats.Bets()
     for n in range(1, 9):

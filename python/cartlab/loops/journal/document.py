@@ -51,6 +51,8 @@ _WORDS = {
         "any": "tous, sauf ce qui est hors limites",
         "none": "aucun",
         "open": "jusqu'à interruption",
+        "count": "{} expériences",
+        "one": "1 expérience",
     },
     "en": {
         "title": "Autoresearch: ",
@@ -62,6 +64,8 @@ _WORDS = {
         "any": "all, but for what is off limits",
         "none": "none",
         "open": "until interrupted",
+        "count": "{} experiments",
+        "one": "1 experiment",
     },
 }
 _TEXT_CAP = 300
@@ -96,7 +100,7 @@ def fresh(terms: Terms) -> str:
         "scope": _bullets(terms.scope, words["any"]),
         "off_limits": _bullets((*terms.off_limits, session.SCRIPT, session.CHECKS), words["none"]),
         "constraints": _bullets(terms.constraints, words["none"]),
-        "termination": ending_words(terms, words["open"]),
+        "termination": ending_words(terms, terms.locale),
         "tried": f"{BEGIN}\n{END}",
     }
     body = "\n\n".join(f"## {names[key]}\n{bodies[key]}" for key in names)
@@ -107,24 +111,24 @@ def _bullets(items: Sequence[str], otherwise: str) -> str:
     return "\n".join(f"- {item}" for item in items) or otherwise
 
 
-def ending_words(terms: Terms, otherwise: str) -> str:
-    """When the session ends, as its document says it."""
-    found = []
+def ending_words(terms: Terms, locale: str) -> str:
+    """When the session ends, as a document in that language says it."""
+    found, words = [], _WORDS[locale]
     if terms.max_experiments is not None:
-        found.append(f"{terms.max_experiments} experiments")
+        found.append(words["one" if terms.max_experiments == 1 else "count"].format(terms.max_experiments))
     if terms.max_seconds is not None:
         found.append(f"{terms.max_seconds:g} s")
     if terms.target is not None:
         found.append(f"{terms.metric} {'<=' if terms.direction == 'lower' else '>='} {terms.target:g}")
-    return ", ".join(found) or otherwise
+    return ", ".join(found) or words["open"]
 
 
 def ending_told(terms: Terms, told: str) -> str:
-    """What the document's section on the end says, for English text around it: our own words for a session
-    without an end are said in English whatever the document's language; people's words stay.
+    """What the document's section on the end says, for English text around it: our own words are said
+    in English whatever the document's language; people's words stay.
     """
-    ours = {words["open"] for words in _WORDS.values()}
-    return ending_words(terms, _WORDS["en"]["open"]) if told in ours else told
+    ours = {words["open"] for words in _WORDS.values()} | {ending_words(terms, one) for one in LOCALES}
+    return ending_words(terms, "en") if told in ours else told
 
 
 def with_tried(text: str, block: Sequence[str]) -> str:

@@ -135,7 +135,7 @@ fn engine_options(fields: &mut Fields) -> Result<EngineOptions, ConfigError> {
             *switch = fields.flag(name, *switch)?;
         }
         options.jit.layout_seed = fields.integer("layout_seed", options.jit.layout_seed, 0..=u64::MAX)?;
-        fields.finish()?;
+        fields.finish_among(SWITCHES.iter().map(|(name, _)| *name).chain(["layout_seed", "ram_fill"]))?;
     }
     Ok(options)
 }
@@ -163,13 +163,13 @@ fn image(fields: &mut Fields, window: [usize; 4]) -> Result<ImageSpec, ConfigErr
             format_args!("({top}, {right}, {bottom}, {left})"),
         ));
     }
-    // False asks for no resizing; None cannot, since an absent option has its default.
+    // False, which Python's None becomes, asks for no resizing: an absent option has its default.
     let size = match fields.take("resize") {
         Some(Value::Bool(false)) => None,
         None => Some(DEFAULT_SIZE),
         Some(value) => {
             let object = Value::Object([("resize".to_owned(), value)].into_iter().collect());
-            Fields::new("resize", object)?.integers("resize", "(height, width), or False for none", 1..=1024)?
+            Fields::new("resize", object)?.integers("resize", "(height, width), or None for none", 1..=1024)?
         }
     };
     Ok(ImageSpec {
@@ -248,7 +248,7 @@ mod tests {
             (json!({"sticky_action_prob": 1.5}), ["sticky_action_prob", "0 to 1", "1.5"]),
             (json!({"autoreset_mode": "Later"}), ["autoreset_mode", "NextStep", "Later"]),
             (json!({"engine": "reference"}), ["engine", "reference", "fast"]),
-            (json!({"engine_options": {"turbo": true}}), ["engine_options", "no option", "turbo"]),
+            (json!({"engine_options": {"turbo": true}}), ["engine_options", "turbo", "jit, "]),
             (json!({"engine_options": {"jit": 1}}), ["jit", "True or False", "1"]),
             (json!({"engine_options": {"layout_seed": -1}}), ["layout_seed", "0 to", "-1"]),
             (json!({"frameskip": 4}), ["NesVectorEnv", "no option", "frameskip"]),

@@ -131,4 +131,15 @@ impl Fields {
             None => Ok(()),
         }
     }
+
+    /// As `finish`, where the names are few: the error lists them.
+    ///
+    /// # Errors
+    /// When a field was not read.
+    pub(crate) fn finish_among(self, known: impl IntoIterator<Item = &'static str>) -> Result<(), ConfigError> {
+        self.finish().map_err(|ConfigError(text)| {
+            let known = known.into_iter().collect::<Vec<_>>().join(", ");
+            ConfigError(format!("{text}; expected one of {known}"))
+        })
+    }
 }

@@ -109,6 +109,8 @@ def _declare_init(group: Any) -> None:
     group.add_argument("--max-experiments", type=positive_int, metavar="N", help="end after N")
     group.add_argument("--max-seconds", type=positive, metavar="S", help="end after this wall time")
     group.add_argument("--target", type=number, metavar="V", help="end where the metric reaches V")
+    group.add_argument("--nonce", action="store_true", help="only lines METRIC[$AR_NONCE] NAME=V count")
+    group.add_argument("--diff-cap", default="16 MiB", metavar="SIZE", help="what a change may add (16 MiB)")
     group.add_argument("--commit", action="store_true", help="the session's files into its branch as well")
     group.add_argument("--locale", choices=("fr", "en"), default="fr", help="autoresearch.md's language (fr)")
     group.add_argument("--no-branch", action="store_true", help="no session branch, which needs no approval")

@@ -91,6 +91,7 @@ def wish_of(context: Context, given: dict[str, Any], flags: loopdesk.Flags) -> W
     """What `init` was asked for."""
     from cartlab.loops.journal.opening import Wish
     from cartlab.loops.journal.session import Terms
+    from cartlab.loops.protocol import size
 
     terms = Terms(
         name=given["name"],
@@ -117,6 +118,8 @@ def wish_of(context: Context, given: dict[str, Any], flags: loopdesk.Flags) -> W
         target=given["target"],
         locale=given["locale"],
         commit=given["commit"],
+        nonce=given["nonce"],
+        diff_cap=size(given["diff_cap"]),
     )
     return Wish(
         terms,

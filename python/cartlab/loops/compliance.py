@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cartlab.loops import witness
 from cartlab.loops.manifest import LINK, OTHER, Change, Manifest, changes, named
 
 SIZE_CAP = 10 * 1024 * 1024
+# What a whole submission may add where its protocol's `diff_cap` says nothing; source text never comes near.
+DIFF_CAP = 16 * 1024 * 1024
 # Files that change how somebody else's program starts, wherever they lie.
 HOOKS = (
     "sitecustomize.py",
@@ -53,7 +56,8 @@ _EVAL_LIKE = re.compile(
 @dataclass(frozen=True)
 class Rules:
     """What a submission may do. All globs are relative to the top of the tree; views: files of ours in it,
-    which count for nothing; free: existing files may change wherever they are.
+    which count for nothing; free: existing files may change wherever they are. size_cap: bytes of one file;
+    diff_cap: bytes added by all files together.
     """
 
     fixed: tuple[str, ...]
@@ -62,13 +66,14 @@ class Rules:
     views: tuple[str, ...] = ()
     free: bool = False
     size_cap: int = SIZE_CAP
+    diff_cap: int = DIFF_CAP
 
 
 @dataclass(frozen=True)
 class Finding:
     """changes: what is taken over; broken: path -> why it may not change (empty: it complies); dropped: new
     paths that the ignore rules name, which are no part of a submission; flags: remarks that decide nothing;
-    seeds_only: nothing but literals of seeds was changed.
+    seeds_only: nothing but literals of seeds was changed; too_much: all of it together is over its cap.
     """
 
     changes: tuple[Change, ...]
@@ -76,6 +81,7 @@ class Finding:
     dropped: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     seeds_only: bool = False
+    too_much: bool = False
 
 
 def judge(
@@ -100,7 +106,12 @@ def judge(
     taken: list[Change] = []
     broken: dict[str, str] = {}
     dropped: list[str] = []
-    for change in changes(before, after):
+    differing = changes(before, after)
+    pairs_moved = renames(before, after, differing)
+    moved = {old: f" (renamed to {new})" for old, new in pairs_moved}
+    moved |= {new: f" (renamed from {old})" for old, new in pairs_moved}
+    arrived = {new for _, new in pairs_moved}
+    for change in differing:
         if change.path in rules.views:
             continue
         if change.what == "added" and change.path in hidden and not named(change.path, rules.fixed):
@@ -110,7 +121,21 @@ def judge(
         why = _why_not(change, after, rules, leaving, (sizes or {}).get(change.path, 0))
         why = why or _outside_regions(change.path, *(framed or {}).get(change.path, ("", "")))
         if why:
-            broken[change.path] = why
+            broken[change.path] = why + moved.get(change.path, "")
+    pairs = edits or {}
+    added = {
+        c.path: 0 if c.path in arrived else added_bytes(c.path, sizes or {}, pairs)
+        for c in taken
+        if c.what != "removed"
+    }
+    too_much = sum(added.values()) > rules.diff_cap
+    if too_much:
+        largest = max(added, key=lambda path: added[path])
+        broken.setdefault(
+            largest,
+            f"the largest of {len(added)} files that add {sum(added.values())} bytes, more than the cap of "
+            f"{rules.diff_cap} on all of a submission (diff_cap)",
+        )
     flags = [
         f"⚠ eval-like: {path}"
         for path, text in (texts or {}).items()
@@ -118,10 +143,32 @@ def judge(
     ]
     flags += [f"binary: {path}" for path in binary if path not in dropped]
     flags += [f"link: {c.path}" for c in taken if c.what != "removed" and after[c.path].mode == LINK]
-    pairs = edits or {}
     flags += [f"⚠ seed literal: {path}" for path in witness.seeds_among(pairs)]
     lucky = {change.path for change in taken} == set(pairs) and witness.seeds_only(pairs)
-    return Finding(tuple(taken), broken, tuple(dropped), tuple(flags), lucky)
+    return Finding(tuple(taken), broken, tuple(dropped), tuple(flags), lucky, too_much)
+
+
+def renames(before: Manifest, after: Manifest, differing: Sequence[Change]) -> list[tuple[str, str]]:
+    """Old and new path of each file that was moved as it is. A move is a removal and an addition, each of
+    which is judged by its own path.
+    """
+    gone: dict[str, list[str]] = {}
+    for change in differing:
+        if change.what == "removed":
+            gone.setdefault(before[change.path].digest, []).append(change.path)
+    return [
+        (old.pop(0), change.path)
+        for change in differing
+        if change.what in ("added", "changed") and (old := gone.get(after[change.path].digest))
+    ]
+
+
+def added_bytes(path: str, sizes: Mapping[str, int], edits: Mapping[str, tuple[str, str]]) -> int:
+    """Bytes that a file adds: an edited text's new lines, else all of it. 0 for what is no plain file."""
+    if path not in edits:
+        return sizes.get(path, 0)
+    old, new = (Counter(text.splitlines(keepends=True)) for text in edits[path])
+    return sum(len(line.encode("utf-8", "replace")) * count for line, count in (new - old).items())
 
 
 def _why_not(change: Change, after: Manifest, rules: Rules, leaving: set[str], size: int) -> str:

@@ -23,6 +23,7 @@ _DESIGN = {
     "variable range": ("Variable", "adjustable range"),
     "range": ("Variable", "adjustable range"),
     "可调范围": ("Variable", "adjustable range"),
+    "diff_cap": ("Variable", "diff_cap"),
     "metric": ("Eval", "metric"),
     "direction": ("Eval", "direction"),
     "eval_command": ("Eval", "command"),

@@ -50,7 +50,7 @@ def take_in(
         for path, entry in kept.items()
         if entry.mode != manifest.OTHER and ".git" not in path.lower().split("/")
     }
-    tree = trees.write(desk.repo, work, _present(whole, work, base), goal.accepted)
+    tree = trees.write(desk.repo, work, _present(whole, work, base, finding.too_much), goal.accepted)
     commit = trees.commit(desk.repo, tree, [goal.accepted], message or f"attempt {one.id}")
     trees.keep_ref(desk.repo, f"{trees.REFS}attempts/{one.id}", commit)
     folder = desk.run_folder(one.id)
@@ -87,6 +87,7 @@ def judge(
         variable=rooted(top, protocol.variable),
         strict=protocol.strict_variable,
         views=view_paths(goal),
+        diff_cap=protocol.diff_cap,
     )
     changed = manifest.changes(base, found)
     new = [c.path for c in changed if c.what == "added"]
@@ -143,13 +144,16 @@ def _is_binary(path: Path) -> bool:
 
 
 def _present(
-    kept: dict[str, manifest.Entry], work: Path, base: manifest.Manifest
+    kept: dict[str, manifest.Entry], work: Path, base: manifest.Manifest, too_much: bool
 ) -> dict[str, manifest.Entry]:
-    """A file of a size over the cap is named, not stored: nothing that large belongs into a repository."""
+    """A file of a size over the cap is named, not stored: nothing that large belongs into a repository. Of a
+    submission that is too much as a whole (which is refused) no file of more than TEXT_CAP / 16 is stored.
+    """
+    cap = TEXT_CAP // 16 if too_much else compliance.SIZE_CAP
     return {
         path: entry
         for path, entry in kept.items()
-        if base.get(path) == entry or (work / path).lstat().st_size <= compliance.SIZE_CAP
+        if base.get(path) == entry or (work / path).lstat().st_size <= cap
     }
 
 

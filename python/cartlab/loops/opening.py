@@ -43,6 +43,7 @@ SETTABLE = (
     "profile_command",
     "checkpoint",
     "strict_variable",
+    "diff_cap",
     "env_repair",
     "research_question",
 )
@@ -118,7 +119,8 @@ def _baseline_row(path: Path) -> dict[str, str]:
 
 def _take_up_changes(desk: Desk, goal: Goal, wanted: Protocol) -> None:
     """A protocol file that was edited since it was last read is a change by its user, in what was edited."""
-    was, new = goal.body["file"], wanted.to_json()
+    # Through the class: a key that the ledger's protocol was written without has its default.
+    was, new = Protocol.from_json(goal.body["file"]).to_json(), wanted.to_json()
     edited = {key: value for key, value in new.items() if value != was[key] and key != "baseline"}
     if edited:
         changed = Protocol.from_json({**views.protocol_of(goal).to_json(), **edited})
@@ -141,6 +143,8 @@ def change(desk: Desk, key: str, text: str, why: str) -> list[str]:
         body[key] = (
             int(text) if text.isdecimal() and int(text) > 0 else _refuse(key, text, "a whole number above 0")
         )
+    elif key == "diff_cap":
+        body[key] = protocol.size(text)
     elif key == "target":
         body[key] = None if text == "none" else _number(key, text)
     elif key == "strict_variable":

@@ -15,6 +15,7 @@ from typing import Any
 
 from cartlab.errors import BadInput
 from cartlab.loops import witness
+from cartlab.loops.compliance import DIFF_CAP
 from cartlab.loops.witness import NO_WITNESSES, Witnesses
 from cartlab.model import Stored
 
@@ -60,7 +61,8 @@ class Protocol(Stored):
     """A supervised goal. Files are globs relative to the experiment's folder; limits are the text as written.
 
     direction: "higher" | "lower". baseline: the value as text, so that it is written as it was printed.
-    strict_variable: new files are refused too. extra: lines of sections and keys that are not ours.
+    strict_variable: new files are refused too; diff_cap: bytes that a submission may add. extra: lines of
+    sections and keys that are not ours.
     """
 
     title: str
@@ -82,6 +84,7 @@ class Protocol(Stored):
     checkpoint: str = ""
     eval_tolerance: float = 0.0
     strict_variable: bool = False
+    diff_cap: int = DIFF_CAP
     env_repair: str = ""
     witnesses: Witnesses = NO_WITNESSES
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -121,6 +124,17 @@ def seconds(text: str) -> float:
         )
     unit = (hit[2] or "s")[0]
     return float(hit[1]) * {"s": 1.0, "m": 60.0, "h": 3600.0}[unit]
+
+
+def size(text: str) -> int:
+    """A size such as `65536`, `64 KiB` or `16MiB` in bytes; BadInput for anything else."""
+    hit = re.fullmatch(r"(\d+)\s*(KiB|MiB)?", text.strip())
+    if hit is None or int(hit[1]) < 1:
+        raise BadInput(
+            f"diff_cap must be a size such as 65536, 64 KiB or 16 MiB; found {text!r}",
+            "correct the protocol's Variable section",
+        )
+    return int(hit[1]) * {"": 1, "KiB": 1024, "MiB": 1024 * 1024}[hit[2] or ""]
 
 
 def direction_of(text: str) -> str:
@@ -191,7 +205,7 @@ def files(text: str) -> tuple[str, ...]:
 _KNOWN = {
     "": {"research_question", "max_rounds", "target", "baseline", "strict_variable"},
     "Fixed": {"files", "time_limit", "epoch_limit"},
-    "Variable": {"files", *_RANGES},
+    "Variable": {"files", "diff_cap", *_RANGES},
     "Eval": {"metric", "direction", "command", "tolerance", "eval_tolerance"},
     "Profile": {"command"},
     "Train": {"command", "checkpoint", "env_repair"},
@@ -258,6 +272,7 @@ def of_sections(read: Sections, baseline: str) -> Protocol:
         checkpoint=plain_command(read.values.get(("Train", "checkpoint"), "")),
         eval_tolerance=float(tolerance),
         strict_variable=_truth(read.values.get(("", "strict_variable"), "false")),
+        diff_cap=size(read.values.get(("Variable", "diff_cap")) or str(DIFF_CAP)),
         env_repair=plain_command(read.values.get(("Train", "env_repair"), "")),
         witnesses=witness.parse(
             {
@@ -387,7 +402,11 @@ def render(value: Protocol, locale: str = "zh", *, ours: bool = True) -> str:
         (
             "Variable",
             heads["Variable"],
-            [f"- files: {', '.join(value.variable)}", f"- {_RANGE[locale]}: {value.variable_range}"],
+            [
+                f"- files: {', '.join(value.variable)}",
+                f"- {_RANGE[locale]}: {value.variable_range}",
+                *([f"- diff_cap: {value.diff_cap}"] if ours and value.diff_cap != DIFF_CAP else []),
+            ],
         ),
         (
             "Eval",

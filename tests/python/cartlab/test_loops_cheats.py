@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 
@@ -154,6 +155,64 @@ def test_ls15_no_change_of_a_fixed_path_ever_complies(edits: dict[str, Entry | N
         outside = change.path == "lib.py"
         special = change.path in after and after[change.path].mode == OTHER
         assert (change.path in found.broken) == (protected or outside or special)
+
+
+def test_la14_a_rename_is_judged_on_both_sides_and_called_one() -> None:
+    """Away from a fixed path, onto one, out of Variable to a name that takes over, and one that may be."""
+    moved = {path: entry for path, entry in BASE.items() if path != "eval.py"} | {"new.py": BASE["eval.py"]}
+    found = compliance.judge(BASE, moved, RULES)
+    assert found.broken == {"eval.py": "a fixed file was removed (renamed to new.py)"}
+    onto = {path: entry for path, entry in BASE.items() if path != "train.py"} | {"eval.py": BASE["train.py"]}
+    found = compliance.judge(BASE, onto, RULES)
+    assert found.broken == {"eval.py": "a fixed file was changed (renamed from train.py)"}
+    away = {path: entry for path, entry in BASE.items() if path != "train.py"} | {"json.py": BASE["train.py"]}
+    found = compliance.judge(BASE, away, RULES)
+    assert list(found.broken) == ["json.py"] and found.broken["json.py"].endswith(" (renamed from train.py)")
+    fine = {path: entry for path, entry in BASE.items() if path != "train.py"} | {"new.py": BASE["train.py"]}
+    assert not compliance.judge(BASE, fine, RULES, sizes={"new.py": 1 << 40}).broken.keys() - {"new.py"}
+    small = compliance.judge(BASE, fine, dataclasses.replace(RULES, diff_cap=1), sizes={"new.py": 9})
+    assert not small.broken  # what was there before is not added
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=6), st.integers(0, 200))
+def test_la14_all_files_together_have_a_cap(lengths: list[int], cap: int) -> None:
+    sizes = {f"new{at}.txt": length for at, length in enumerate(lengths)}
+    after = BASE | {path: Entry(FILE, path) for path in sizes}
+    rules = dataclasses.replace(RULES, diff_cap=cap)
+    found = compliance.judge(BASE, after, rules, sizes=sizes)
+    assert found.too_much == bool(found.broken) == (sum(lengths) > cap)
+    # Of an edited text only the lines that are new count.
+    edits = {"train.py": ("a\n" * 500, "a\n" * 500 + "x" * 9 + "\n")}
+    edited = compliance.judge(
+        BASE, BASE | {"train.py": Entry(FILE, "u")}, rules, sizes={"train.py": 1010}, edits=edits
+    )
+    assert edited.too_much == (cap < 10)
+
+
+def test_la14_a_submission_over_its_protocol_s_cap_is_refused_and_not_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = small_experiment.make_bare(tmp_path, rounds=2)
+    protocol = one.folder / "autoresearch-protocol.md"
+    text = protocol.read_text(encoding="utf-8")
+    protocol.write_text(text.replace("all of it\n", "all of it\n- diff_cap: 1 MiB\n"), encoding="utf-8")
+    monkeypatch.chdir(one.repo)
+    body = """
+config(rate=0.02)
+for part in range(3): (work / f"part{part}").write_bytes(os.urandom(400 << 10) if round == 1 else b"x")
+"""
+    assert one.supervise(body) == 0
+    goal = list(goals.fold(Ledger.open(one.root, mend=False).events()).values())[-1]
+    first, second = goal.closed_rounds()
+    assert (first.status, second.status) == ("compliance_failed", "keep")
+    why = str((first.decision or {})["insight"])
+    assert "add 1228827 bytes, more than the cap of 1048576 on all of a submission" in why
+    assert "slope/part0" not in trees.manifest_of(one.repo, str(first.commit))
+    assert one.cartlab("protocol", "set", "diff_cap", "a lot") == 25
+    assert one.cartlab("protocol", "set", "diff_cap", "64 KiB") == 0
+    goal = list(goals.fold(Ledger.open(one.root, mend=False).events()).values())[-1]
+    assert goal.body["protocol"]["diff_cap"] == 65536 and goal.segment == 0
+    assert one.cartlab("verify") == 0
 
 
 @settings(max_examples=25, deadline=None)

@@ -462,6 +462,35 @@ def test_ld27_a_command_s_wall_time_can_be_the_metric(journal: Session) -> None:
     assert journal.log("the command fails") == 15
 
 
+@pytest.mark.parametrize("measure", ["output", "time"])
+def test_la5_a_journal_s_nonce_admits_the_measuring_script_s_own_lines_alone(
+    journal: Session, measure: str
+) -> None:
+    """The program forges lines with no mark, with a wrong one, and says whether it was told the right one."""
+    forge = "echo METRIC cost=1; echo 'METRIC[00] cost=2'; echo METRIC fake=9\n"
+    honest = {
+        "output": "mark=$AR_NONCE; unset AR_NONCE; sh forge.sh; x=$(sed -n 's/^X = //p' bench.py)\n"
+        'echo "METRIC[$mark] cost=$x"; echo "METRIC[$mark] rss=3"; sh forge.sh\n',
+        "time": 'test -z "${AR_NONCE:-}"; sh forge.sh\n',
+    }
+    (journal.repo / "forge.sh").write_text(forge)
+    (journal.repo / "run.sh").write_text(honest[measure])
+    git(journal.repo, "add", "-A")
+    git(journal.repo, "commit", "-q", "-m", "a command")
+    words = ("journal", "init", "--name", "marked", "--metric-name", "cost", "--no-branch", "--nonce")
+    assert journal.cartlab(*words, "--measure", measure, "--command", "sh run.sh") == 0
+    base = journal.goal.tries[0].decision
+    assert base is not None and base["metrics"] == ({"rss": 3.0} if measure == "output" else {})
+    assert (base["value"] == 10.0) == (measure == "output")
+    if measure == "output":
+        journal.x("7")
+        assert journal.log("smaller") == 0 and journal.results()[-1].metric == 7.0
+    # A script of the user's own that does not write the mark gives no number.
+    assert journal.init("--nonce", "--no-baseline", name="bare") == 0
+    assert journal.log("no mark") != 0
+    assert journal.cartlab("verify") == 0
+
+
 def test_ld4_what_is_not_committed_is_left_alone_and_said(
     journal: Session, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,6 +9,7 @@ can be changed by three rules: a guard that breaks takes a keep back, less code 
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,8 +54,10 @@ class ScriptBench(Bench):
         protected = self._protected(folder)
         limit = self.terms.limit_s
         self.desk.voice.progress(f"experiment {self.one.round}: the benchmark (at most {limit:g} s)")
-        ran = self.run(f"bash {session.SCRIPT}", "benchmark", folder, limit, f"benchmark{name}", seed)
-        values, problem = self._values(ran.output) if ran.returncode == 0 else ({}, "")
+        nonce = secrets.token_hex(8) if self.terms.nonce else None
+        told = {} if nonce is None else {"AR_NONCE": nonce}
+        ran = self.run(f"bash {session.SCRIPT}", "benchmark", folder, limit, f"benchmark{name}", seed, told)
+        values, problem = self._values(ran.output, nonce) if ran.returncode == 0 else ({}, "")
         primary = values.get(self.terms.metric)
         seq = self.desk.measured(
             self.one,
@@ -118,9 +121,9 @@ class ScriptBench(Bench):
                 place.chmod(0o755)
         return folder
 
-    def _values(self, stdout: str) -> tuple[dict[str, float], str]:
+    def _values(self, stdout: str, nonce: str | None) -> tuple[dict[str, float], str]:
         """The METRIC values, and why the primary one is not among them."""
-        read = metrics.ours(stdout)
+        read = metrics.ours(stdout, nonce)
         values = dict(list(read.values.items())[:MAX_METRICS])
         name = self.terms.metric
         if name in read.repeats:
@@ -128,7 +131,8 @@ class ScriptBench(Bench):
             return values, f"METRIC {name}=... was printed more than once; print the primary metric once"
         if name not in read.values:
             had = ", ".join(read.values) or "none that is well formed"
-            return values, f"no line METRIC {name}=<number> was printed; its METRIC lines name {had}"
+            mark = "" if nonce is None else "[$AR_NONCE]"
+            return values, f"no line METRIC{mark} {name}=<number> was printed; its METRIC lines name {had}"
         values[name] = read.values[name]
         return values, ""
 
@@ -280,4 +284,5 @@ def rules_of(goal: Goal) -> compliance.Rules:
         strict=protocol.strict_variable,
         views=session.FILES,
         free=not protocol.variable,
+        diff_cap=protocol.diff_cap,
     )

@@ -72,7 +72,7 @@ def with_scripts(repo: Path, wish: Wish, place: Path | None) -> Wish:
     script, checks = terms.script, terms.checks
     if not script and terms.command:
         checked = scripts.checkable(head, terms.scope, terms.command)
-        script = scripts.benchmark(terms.metric, terms.command, wish.measure, checked)
+        script = scripts.benchmark(terms.metric, terms.command, wish.measure, checked, terms.nonce)
     script = script or _found(repo, place, session.SCRIPT)
     if not script:
         raise UsageError(

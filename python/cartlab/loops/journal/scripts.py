@@ -17,15 +17,19 @@ MAX_CHECKED = 40
 _HEAD = "#!/bin/bash\nset -euo pipefail\nexport LC_ALL=C\n"
 
 
-def benchmark(metric: str, command: str, measure: str, checked: Sequence[str]) -> str:
+def benchmark(metric: str, command: str, measure: str, checked: Sequence[str], nonce: bool = False) -> str:
     """The measuring script: a pre-check of the syntax, the command, METRIC lines, and the median where the
     first run takes under five seconds.
 
     measure: "output" reads `METRIC name=`, `name=` or `name:` from what the command prints; "time" takes its
-    wall time in seconds. checked: Python and shell files whose syntax is looked at first.
+    wall time in seconds. checked: Python and shell files whose syntax is looked at first. nonce: METRIC lines
+    carry AR_NONCE, and of the command's output only those that do are read; a command that is timed never
+    sees it.
     """
+    mark = "[$AR_NONCE]" if nonce else ""
+    hide = "env -u AR_NONCE " if nonce and measure == "time" else ""
     # In a shell of its own: strict mode does not reach into a command whose failure is looked at.
-    strict = f"bash -euo pipefail -c {shlex.quote(command)}"
+    strict = f"{hide}bash -euo pipefail -c {shlex.quote(command)}"
     name = re.escape(metric).replace("/", r"\/")
     parts = [_HEAD, _precheck(checked)]
     if measure == "time":
@@ -40,17 +44,22 @@ def benchmark(metric: str, command: str, measure: str, checked: Sequence[str]) -
             "}\n"
         )
     else:
+        label, number = f"(METRIC )?[[:space:]]*{name}[[:space:]]*[=:][[:space:]]*", "\\2"
+        if nonce:
+            label, number = f"METRIC\\['\"$AR_NONCE\"'\\] {name}=", "\\1"
         parts.append(
             f"# One run: the last number that the command prints for {metric}.\n"
             "once() {\n"
             f"  output=$( {strict} 2>&1 ) ||\n"
             "    { printf '%s\\n' \"$output\" | tail -20 >&2; exit 1; }\n"
             "  value=$(printf '%s\\n' \"$output\" |\n"
-            f"    sed -nE 's/^(METRIC )?[[:space:]]*{name}[[:space:]]*[=:][[:space:]]*"
-            "([-+]?[0-9.]+([eE][-+]?[0-9]+)?).*$/\\2/p' | tail -1)\n"
+            f"    sed -nE 's/^{label}([-+]?[0-9.]+([eE][-+]?[0-9]+)?).*$/{number}/p' | tail -1)\n"
             f'  [ -n "$value" ] || {{ echo "the command printed no {metric}" >&2; exit 1; }}\n'
             "}\n"
         )
+    secondary = f"grep '^METRIC ' | grep -v '^METRIC {name}='"
+    if nonce:
+        secondary = f'grep -F "METRIC{mark} " | grep -vF "METRIC{mark} {metric}="'
     parts.append(
         f"# A quick run says little alone: up to {RUNS} of them, and their median.\n"
         "SECONDS=0\n"
@@ -64,9 +73,9 @@ def benchmark(metric: str, command: str, measure: str, checked: Sequence[str]) -
         "fi\n"
         "median=$(printf '%s\\n' $values | sort -g |\n"
         "  awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }')\n"
-        f'echo "METRIC {metric}=$median"\n'
+        f'echo "METRIC{mark} {metric}=$median"\n'
         "# Further METRIC lines of the command are secondary metrics.\n"
-        f"printf '%s\\n' \"$output\" | grep '^METRIC ' | grep -v '^METRIC {name}=' || true\n"
+        f"printf '%s\\n' \"$output\" | {secondary} || true\n"
     )
     return "\n".join(parts)
 

@@ -15,12 +15,14 @@ from typing import Any
 
 from cartlab.errors import UsageError
 from cartlab.loops import journal_file, policies
+from cartlab.loops.compliance import DIFF_CAP
 from cartlab.loops.confidence import confidence
 from cartlab.loops.goals import Goal, Try
 from cartlab.loops.journal_file import NO_COMMIT, Config, Journal, Result
 from cartlab.loops.protocol import Protocol
 from cartlab.loops.states import VIEWS
 from cartlab.loops.views import Best
+from cartlab.loops.witness import Witnesses
 from cartlab.model import Stored
 
 LOOP = "journal"
@@ -38,7 +40,8 @@ class Terms(Stored):
     """What `init` was told. script, checks: the two scripts' text ("": no checks); guards: `name<=number` or
     `name>=number`, what no keep may break; noise: values so near the best one count as equal, in the
     metric's unit; simpler_by: net code lines that have to go for a keep at an equal value; complex_lines:
-    added lines a percent gained that draw a remark; max_seconds: wall time of the segment.
+    added lines a percent gained that draw a remark; max_seconds: wall time of the segment; nonce: only METRIC
+    lines that carry AR_NONCE count; diff_cap: bytes that a submission may add.
     """
 
     name: str
@@ -65,6 +68,8 @@ class Terms(Stored):
     target: float | None = None
     locale: str = "fr"
     commit: bool = False
+    nonce: bool = False
+    diff_cap: int = DIFF_CAP
 
     _tuples = ("scope", "off_limits", "constraints", "secondary", "guards")
 
@@ -85,6 +90,8 @@ class Terms(Stored):
             variable_range="",
             eval_command=f"bash {SCRIPT}",
             strict_variable=bool(self.scope),
+            diff_cap=self.diff_cap,
+            witnesses=Witnesses(nonce=self.nonce),
         )
 
 

@@ -9,6 +9,7 @@ gets the caller's environment, because agents need their own, less what would le
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -73,7 +74,9 @@ def measured_environment(folder: Path, extra: Mapping[str, str] | None = None) -
     env = {key: os.environ[key] for key in ALLOWED if key in os.environ}
     env.update({key: value for key, value in os.environ.items() if key.startswith("LC_")})
     for name in ("home", "tmp"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
+        # Anew for each run: in what an earlier one left there a candidate could keep its answers.
+        remove(folder / name)
+        (folder / name).mkdir(parents=True)
     env.update(
         HOME=str(folder / "home"),
         TMPDIR=str(folder / "tmp"),
@@ -82,6 +85,19 @@ def measured_environment(folder: Path, extra: Mapping[str, str] | None = None) -
         **(extra or {}),
     )
     return env
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder with all in it, also where a command took the rights to a folder away."""
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    elif path.is_dir():
+        path.chmod(0o700)
+        for top, names, _ in os.walk(path):
+            for name in names:
+                if not (inner := Path(top, name)).is_symlink():
+                    inner.chmod(0o700)
+        shutil.rmtree(path)
 
 
 def researcher_environment(extra: Mapping[str, str]) -> dict[str, str]:

@@ -39,6 +39,7 @@ _DESIGN = {
     "check_files": ("Witnesses", "check_files"),
     "bounds": ("Witnesses", "bounds"),
     "jump": ("Witnesses", "jump"),
+    "floor": ("Witnesses", "floor"),
     "nonce": ("Witnesses", "nonce"),
 }
 

@@ -37,56 +37,65 @@ def better(value: float, best: float, direction: str) -> bool:
     return value > best if direction == "higher" else value < best
 
 
+def gains(value: float, best: float, direction: str, floor: float = 0.0) -> bool:
+    """Is `value` better by more than `floor` (in the metric's unit); with 0 any gain counts, no tie."""
+    return (value - best if direction == "higher" else best - value) > floor
+
+
 def reaches(value: float, target: float, direction: str) -> bool:
     """Is the target reached; the target itself counts."""
     return value >= target if direction == "higher" else value <= target
 
 
-def effect(candidate: float, baseline: float, direction: str) -> float:
-    """One pair's effect, > 0 where the candidate is better: the log ratio, or the difference where a value
-    is not positive.
+def effect(candidate: float, baseline: float, direction: str, floor: float = 0.0) -> float:
+    """One pair's effect, > 0 where the candidate is better by more than `floor`, which is taken off its value
+    first: the log ratio, or the difference where a value is not positive.
     """
+    candidate += -floor if direction == "higher" else floor
     positive = candidate > 0 and baseline > 0
     raw = math.log(candidate / baseline) if positive else candidate - baseline
     return raw if direction == "higher" else -raw
 
 
-def greedy(best: float, value: float, direction: str) -> Decided:
+def greedy(best: float, value: float, direction: str, floor: float = 0.0) -> Decided:
     """One run against the best so far."""
-    won = better(value, best, direction)
+    won = gains(value, best, direction, floor)
     word = "better than" if won else "not better than"
-    return Decided("keep" if won else "discard", f"{value:.9g} is {word} {best:.9g}", {"best": best})
+    below = f" by more than the floor of {floor:g}" if floor and better(value, best, direction) else ""
+    return Decided("keep" if won else "discard", f"{value:.9g} is {word} {best:.9g}{below}", {"best": best})
 
 
-def repeat_k(best: float, values: Sequence[float], k: int, direction: str) -> Decided:
+def repeat_k(best: float, values: Sequence[float], k: int, direction: str, floor: float = 0.0) -> Decided:
     """The median of k runs against the best so far."""
     inputs = {"best": best, "k": k, "values": list(values)}
     if len(values) < k:
         return Decided(None, f"{len(values)} of {k} runs", inputs)
-    found = greedy(best, statistics.median(values[:k]), direction)
+    found = greedy(best, statistics.median(values[:k]), direction, floor)
     return Decided(found.status, f"median of {k}: {found.reason}", inputs)
 
 
-def verified(best: float, values: Sequence[float], direction: str) -> Decided:
+def verified(best: float, values: Sequence[float], direction: str, floor: float = 0.0) -> Decided:
     """A win has to be repeated by a second run."""
     inputs = {"best": best, "values": list(values)}
-    first = greedy(best, values[0], direction)
+    first = greedy(best, values[0], direction, floor)
     if first.status != "keep":
         return Decided("discard", first.reason, inputs)
     if len(values) < 2:
         return Decided(None, f"{first.reason}; to be repeated with another seed", inputs)
-    second = greedy(best, values[1], direction)
+    second = greedy(best, values[1], direction, floor)
     status = "keep" if second.status == "keep" else "unverified"
     return Decided(status, f"{first.reason}; repeated: {second.reason}", inputs)
 
 
-def judged(policy: str, best: float, values: Sequence[float], k: int, direction: str) -> Decided:
+def judged(
+    policy: str, best: float, values: Sequence[float], k: int, direction: str, floor: float = 0.0
+) -> Decided:
     """What a policy without pairs says of the runs so far."""
     if policy == "greedy":
-        return greedy(best, values[0], direction)
+        return greedy(best, values[0], direction, floor)
     if policy == "repeat-k":
-        return repeat_k(best, values, k, direction)
-    return verified(best, values, direction)
+        return repeat_k(best, values, k, direction, floor)
+    return verified(best, values, direction, floor)
 
 
 def shown(policy: str, values: Sequence[float]) -> float:

@@ -209,7 +209,17 @@ _KNOWN = {
     "Eval": {"metric", "direction", "command", "tolerance", "eval_tolerance"},
     "Profile": {"command"},
     "Train": {"command", "checkpoint", "env_repair"},
-    "Witnesses": {"seconds", "work", "min_time_share", "checks", "check_files", "bounds", "jump", "nonce"},
+    "Witnesses": {
+        "seconds",
+        "work",
+        "min_time_share",
+        "checks",
+        "check_files",
+        "bounds",
+        "jump",
+        "floor",
+        "nonce",
+    },
     "Kernel Targets": set(),
 }
 

@@ -121,7 +121,7 @@ def _jumped(goal: Goal, bench: Bench, best: Best, value: Value) -> Failed | None
         again = bench.value(draw_seed(goal), "-jump")
     except Failed as failed:
         return failed
-    if policies.better(again.number, best.number, direction):
+    if policies.gains(again.number, best.number, direction, asked.floor):
         return None
     return Failed(
         "checks_failed",
@@ -158,7 +158,7 @@ def measure(
     desk: Desk, goal: Goal, one: Try, bench: Bench, best: Best, policy: str, k: int
 ) -> tuple[Value, policies.Decided]:
     """Runs until the policy has decided. A tree that was measured before is not drawn again."""
-    direction = bench.protocol.direction
+    direction, floor = bench.protocol.direction, bench.protocol.witnesses.floor
     tree = trees.tree_of(desk.repo, bench.commit)
     earlier = measured_before(goal, one, tree)
     if earlier is not None:
@@ -167,12 +167,12 @@ def measure(
             "discard", f"the same tree was measured before: {value.text}", {**inputs, "pooled": True}
         )
     if policy == "paired":
-        return pairs(desk, goal, one, bench, direction)
+        return pairs(desk, goal, one, bench, direction, floor)
     values: list[Value] = []
     while True:
         values.append(bench.value(draw_seed(goal), f"-{len(values) + 1}" if values else ""))
         numbers = [value.number for value in values]
-        found = policies.judged(policy, best.number, numbers, k, direction)
+        found = policies.judged(policy, best.number, numbers, k, direction, floor)
         if found.status is not None:
             shown = values[numbers.index(policies.shown(policy, numbers))]
             return shown, policies.Decided(
@@ -180,7 +180,9 @@ def measure(
             )
 
 
-def pairs(desk: Desk, goal: Goal, one: Try, bench: Bench, direction: str) -> tuple[Value, policies.Decided]:
+def pairs(
+    desk: Desk, goal: Goal, one: Try, bench: Bench, direction: str, floor: float = 0.0
+) -> tuple[Value, policies.Decided]:
     """Candidate and accepted tree in turn on the same seed, the first of each pair drawn. Now and then, and
     nobody can know when, both are the accepted tree: where such pairs differ, it is not the candidate that
     makes the difference, and nothing is decided.
@@ -206,7 +208,7 @@ def pairs(desk: Desk, goal: Goal, one: Try, bench: Bench, direction: str) -> tup
         got = {id(side): side.value(seed, label) for side, label in (order if first else order[::-1])}
         cand, other = got[id(bench)], got[id(base)]
         shown = shown or cand
-        effects.append(policies.effect(cand.number, other.number, direction))
+        effects.append(policies.effect(cand.number, other.number, direction, floor))
         seqs.append([cand.seq, other.seq])
         found = policies.paired(effects)
         if found.status is not None:

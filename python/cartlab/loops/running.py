@@ -95,8 +95,17 @@ class Bench:
     def lay(self, name: str) -> Path:
         """The attempt's commit in a fresh folder."""
         folder = self._place(name) / "tree"
+        self._clear(name)
+        commands.remove(folder / ".git")  # which a layout leaves alone, and no tree holds
         trees.lay(self.desk.repo, self.commit, folder)
         return folder
+
+    def _clear(self, name: str) -> None:
+        """Take away what earlier runs left beside the tree: they may write there."""
+        place = self._place(name)
+        for path in place.iterdir() if place.is_dir() else ():
+            if path.name != "tree":
+                commands.remove(path)
 
     # --- parity -----------------------------------------------------------------------------------
 
@@ -150,6 +159,7 @@ class Bench:
             place = self.lay("eval")
             self._carry(folder, place)
         else:
+            self._clear("eval")
             self._no_strangers(folder)
         found = self._eval(place, seed, name)
         self._unchanged(protected, place, "evaluation")

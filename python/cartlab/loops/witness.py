@@ -5,7 +5,8 @@ the METRIC line in which the evaluation states how long its work took), the amou
 line with the items done), and the share of the time limit that training has to use (`min_time_share`, for a
 quality at a fixed time). A fourth, `checks` with `check_files`, is a test command; what it ran is read from
 JUnit's XML. `bounds` are the values that the metric can have at all; `jump` is how many times the spread of
-the values so far a gain may be before it has to be seen a second time; `nonce` has the evaluation mark its
+the values so far a gain may be before it has to be seen a second time; `floor` is
+what a gain has to be above; `nonce` has the evaluation mark its
 METRIC lines with what AR_NONCE holds.
 
 None of them proves honesty where a candidate's code runs in the process that reports: they make each of these
@@ -43,6 +44,7 @@ class Witnesses(Stored):
     bounds: str = ""
     jump: float = 0.0
     nonce: bool = False
+    floor: float = 0.0
 
     _tuples = ("check_files",)
 
@@ -76,6 +78,12 @@ def parse(values: Mapping[str, str]) -> Witnesses:
     jump = values.get("jump") or "0"
     if not re.fullmatch(r"\d+(\.\d+)?", jump):
         raise BadInput(f"jump must be a number of spreads of at least 0; found {jump!r}", "6 is usual")
+    floor = values.get("floor") or "0"
+    if not re.fullmatch(r"\d+(\.\d+)?([eE][-+]?\d+)?", floor) or not math.isfinite(float(floor)):
+        raise BadInput(
+            f"floor must be a number of at least 0 in the metric's unit; found {floor!r}",
+            "the smallest gain that is worth a commit",
+        )
     nonce = (values.get("nonce") or "no").lower()
     if nonce not in ("yes", "no", "true", "false"):
         raise BadInput(f"nonce must be yes or no; found {nonce!r}")
@@ -89,6 +97,7 @@ def parse(values: Mapping[str, str]) -> Witnesses:
         values.get("bounds", ""),
         float(jump),
         nonce in ("yes", "true"),
+        float(floor),
     )
 
 
@@ -102,6 +111,7 @@ def render(found: Witnesses) -> list[str]:
         "check_files": ", ".join(found.check_files),
         "bounds": found.bounds,
         "jump": f"{found.jump:g}" if found.jump else "",
+        "floor": f"{found.floor:.15g}" if found.floor else "",
         "nonce": "yes" if found.nonce else "",
     }
     return [f"- {key}: {text}" for key, text in rows.items() if text]

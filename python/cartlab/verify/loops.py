@@ -56,7 +56,8 @@ class _Try:
 @dataclass
 class _Goal:
     """A goal's direction and best value in its current segment; journal: a journal's terms; noise: how far
-    its baseline's runs lay apart.
+    its baseline's runs lay apart; floor, jump: the smallest gain that counts and the one that has to be seen
+    twice, where the goal's loop holds its rounds to them; values: those decided so far in the segment.
     """
 
     direction: str
@@ -64,6 +65,9 @@ class _Goal:
     trees: dict[str, float] = field(default_factory=dict)
     journal: Mapping[str, Any] | None = None
     noise: float = 0.0
+    floor: float = 0.0
+    jump: float = 0.0
+    values: list[float] = field(default_factory=list)
 
 
 class LoopReplay:
@@ -96,7 +100,14 @@ class LoopReplay:
                 terms = body["describes"].get("journal")
                 # A journal's baseline is measured as its first experiment.
                 best = math.nan if terms else float(protocol["baseline"])
-                self._goals[body["goal"]] = _Goal(protocol["direction"], best, journal=terms)
+                asked = {} if body["goal"] in self._campaigns else protocol.get("witnesses") or {}
+                self._goals[body["goal"]] = _Goal(
+                    protocol["direction"],
+                    best,
+                    journal=terms,
+                    floor=float(asked.get("floor", 0.0)),
+                    jump=float(asked.get("jump", 0.0)),
+                )
             elif "journal" in body["describes"]:
                 goal.journal, goal.direction = body["describes"]["journal"], protocol["direction"]
 
@@ -141,6 +152,9 @@ class LoopReplay:
             self._say(name, "a decision on an attempt that was never proposed")
             return
         one.status, one.rank = body["status"], _RANK["decided"]
+        earlier = list(goal.values)
+        if body.get("value") is not None:
+            goal.values.append(float(body["value"]))
         if body["status"] == "baseline" and goal.journal is not None:
             self._baseline(name, one, goal, body)
             return
@@ -161,6 +175,8 @@ class LoopReplay:
             self._say(name, "its evaluations are not of one workload")
         if body["status"] in KEEPS and goal.journal is None:
             self._acceptance.kept(name, body["goal"], one.tree)
+        if body["status"] in KEEPS and goal.jump and not _seen_again(one, goal, body, earlier):
+            self._say(name, "kept for a jump that no further run saw again")
         derived = self._derive(one, goal, body)
         if body["goal"] in self._campaigns:
             sign = 1.0 if goal.direction == "higher" else -1.0
@@ -219,32 +235,50 @@ class LoopReplay:
         sign = 1.0 if goal.direction == "higher" else -1.0
         policy, inputs = body["policy"], body["inputs"]
         if policy == "paired":
-            return self._paired(one, sign, inputs)
+            return self._paired(one, sign, inputs, goal.floor)
         values = [one.evals[seq][1] for seq in inputs["measurements"] if seq in one.evals]
         if len(values) != len(inputs["measurements"]):
             return "nothing: an evaluation is missing"
-        wins = [sign * value > sign * goal.best for value in values]
+        wins = [sign * (value - goal.best) > goal.floor for value in values]
         if policy == "repeat-k":
             middle = statistics.median(values[: inputs["k"]])
-            return "keep" if sign * middle > sign * goal.best else "discard"
+            return "keep" if sign * (middle - goal.best) > goal.floor else "discard"
         if policy == "verified" and wins[0]:
             return "keep" if len(wins) > 1 and wins[1] else "unverified"
         return "keep" if wins[0] else "discard"
 
     @staticmethod
-    def _paired(one: _Try, sign: float, inputs: Mapping[str, Any]) -> str:
+    def _paired(one: _Try, sign: float, inputs: Mapping[str, Any], floor: float) -> str:
         """The e-process over the recorded pairs, candidate and accepted tree in turn."""
         bets = Bets(inputs["alpha"], (1.0,))
         for cand, base in inputs["measurements"]:
             if cand not in one.evals or base not in one.evals or one.evals[cand][0] != one.tree:
                 return "nothing: a pair has no evaluations"
-            x, y = one.evals[cand][1], one.evals[base][1]
+            x, y = one.evals[cand][1] - sign * floor, one.evals[base][1]
             bets.add(sign * (math.log(x / y) if x > 0 and y > 0 else x - y))
         if bets.lcb is not None and bets.lcb >= 1.0:
             return "keep"
         if bets.ucb is not None and bets.ucb <= 1.0:
             return "discard"
         return "inconclusive"
+
+
+def _seen_again(one: _Try, goal: _Goal, body: Mapping[str, Any], earlier: list[float]) -> bool:
+    """Is a kept gain no jump, or did a later run of the same tree, on which its policy does not rest, gain?
+    A jump: more than so many spreads (scaled median absolute deviations) of the best and the values before;
+    of fewer than three values, or equal ones, there is no spread.
+    """
+    sign = 1.0 if goal.direction == "higher" else -1.0
+    known = [goal.best, *earlier]
+    middle = statistics.median(known)
+    spread = 1.4826 * statistics.median([abs(value - middle) for value in known]) if len(known) > 2 else 0.0
+    if sign * (float(body["value"]) - goal.best) <= goal.jump * spread:
+        return True
+    last = max(_rests_on(body["inputs"]), default=int(body["measurement"]))
+    return any(
+        seq > last and tree == one.tree and sign * (value - goal.best) > goal.floor
+        for seq, (tree, value) in one.evals.items()
+    )
 
 
 def _rests_on(inputs: Mapping[str, Any]) -> list[int]:

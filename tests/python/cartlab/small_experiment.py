@@ -13,7 +13,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from cartlab.cli import main
+from cartlab.ledger import Ledger
+from cartlab.loops import goals, isolation
 
 TRAIN = """\
 import json, os, time
@@ -178,3 +182,43 @@ def make_bare(tmp_path: Path, rounds: int = 2) -> Experiment:
     text = BARE.format(rounds=rounds, python=PYTHON)
     (made.folder / "autoresearch-protocol.md").write_text(text, encoding="utf-8")
     return made
+
+
+LANDLOCK = pytest.mark.skipif(
+    isolation.available() != "landlock", reason="this kernel has no Landlock: nothing can be hidden"
+)
+
+
+def goal_of(one: Experiment) -> goals.Goal:
+    """The newest goal."""
+    return list(goals.fold(Ledger.open(one.root, mend=False).events()).values())[-1]
+
+
+def words(one: Experiment) -> list[str | None]:
+    """The verdicts of its closed rounds."""
+    return [found.status for found in goal_of(one).closed_rounds()]
+
+
+def insight(one: Experiment, number: int) -> str:
+    """A round's reason."""
+    return str((goal_of(one).closed_rounds()[number - 1].decision or {})["insight"])
+
+
+def prepared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, more: str = "", **files: str
+) -> Experiment:
+    """The bare experiment with further files (`__` a dot, `_slash_` a slash) and lines of its protocol."""
+    one = make_bare(tmp_path, rounds=count)
+    for name, text in files.items():
+        path = one.folder / name.replace("_slash_", "/").replace("__", ".")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    protocol = one.folder / "autoresearch-protocol.md"
+    text = protocol.read_text(encoding="utf-8").replace(
+        "files: config.json", "files: config.json, work.py, tests/"
+    )
+    protocol.write_text(text + more, encoding="utf-8")
+    git(one.repo, "add", "-A")
+    git(one.repo, "commit", "-q", "-m", "more")
+    monkeypatch.chdir(one.repo)
+    return one

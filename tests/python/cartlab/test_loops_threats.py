@@ -1,61 +1,19 @@
-"""LA: clocks, work, seeds, holdouts, checks and what stays behind: each threat tried and refused, through the
+"""LA: clocks, work, seeds, what is hidden, and what stays behind: each threat tried and refused, through the
 command line and through the library.
 """
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-import small_experiment
 from hypothesis import given
 from hypothesis import strategies as st
-from small_experiment import PYTHON, Experiment, git
+from small_experiment import LANDLOCK, PYTHON, goal_of, insight, prepared, words
 
-from cartlab.errors import BadInput
 from cartlab.ledger import Ledger
-from cartlab.loops import goals, holdout, isolation, policies, rounds, running, witness
-from cartlab.loops.protocol import parse, render
-from cartlab.loops.witness import Collected, Witnesses
-
-LANDLOCK = pytest.mark.skipif(
-    isolation.available() != "landlock", reason="this kernel has no Landlock: nothing can be hidden"
-)
-
-
-def goal_of(one: Experiment) -> goals.Goal:
-    return list(goals.fold(Ledger.open(one.root, mend=False).events()).values())[-1]
-
-
-def words(one: Experiment) -> list[str | None]:
-    return [found.status for found in goal_of(one).closed_rounds()]
-
-
-def insight(one: Experiment, number: int) -> str:
-    return str((goal_of(one).closed_rounds()[number - 1].decision or {})["insight"])
-
-
-def prepared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, more: str = "", **files: str
-) -> Experiment:
-    """The bare experiment with further files (`__` a dot, `_slash_` a slash) and lines of its protocol."""
-    one = small_experiment.make_bare(tmp_path, rounds=count)
-    for name, text in files.items():
-        path = one.folder / name.replace("_slash_", "/").replace("__", ".")
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-    protocol = one.folder / "autoresearch-protocol.md"
-    text = protocol.read_text(encoding="utf-8").replace(
-        "files: config.json", "files: config.json, work.py, tests/"
-    )
-    protocol.write_text(text + more, encoding="utf-8")
-    git(one.repo, "add", "-A")
-    git(one.repo, "commit", "-q", "-m", "more")
-    monkeypatch.chdir(one.repo)
-    return one
-
+from cartlab.loops import holdout, policies, rounds, running, witness
 
 # --- LA6, LA8: clocks and work ------------------------------------------------------------------------
 
@@ -268,207 +226,6 @@ def test_la12_a_sealed_file_that_was_changed_is_not_asked(
     assert words(one) == []
 
 
-# --- LA5, LA9, LA14: lines, values, regions -----------------------------------------------------------
-
-
-def test_la5_with_a_nonce_only_the_evaluation_s_own_lines_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The candidate's module prints a better number first and last; it does not know the run's mark."""
-    evaluation = (
-        "import os\nmark = os.environ.pop('AR_NONCE')\nimport json\nimport work\n"
-        "print(f\"METRIC[{mark}] rate={json.load(open('config.json'))['rate']}\")\n"
-    )
-    lying = "import atexit, os, sys\nassert 'AR_NONCE' not in os.environ\n" + "".join(
-        f"print('METRIC{mark} rate=9', file=sys.{where})\n"
-        for mark in ("", "[00]")
-        for where in ("stdout", "stderr")
-    )
-    lying += "atexit.register(print, 'METRIC rate=9')\n"
-    more = "\n## Witnesses\n- nonce: yes\n"
-    one = prepared(tmp_path, monkeypatch, 2, more, eval__py=evaluation, work__py="")
-    assert one.supervise(f"(work / 'work.py').write_text({lying!r})\nif round == 2: config(rate=0.02)") == 0
-    assert words(one) == ["discard", "keep"]
-    assert [(found.decision or {})["value"] for found in goal_of(one).closed_rounds()] == [0.01, 0.02]
-    assert one.cartlab("verify") == 0
-
-
-def test_la9_a_value_outside_its_bounds_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = prepared(tmp_path, monkeypatch, 3, "\n## Witnesses\n- bounds: 0 to 1\n")
-    assert one.supervise("config(rate=[1e308, -0.1, 1][round - 1])") == 0
-    assert words(one) == ["metric_error", "metric_error", "keep"]
-    assert "1e+308 lies outside the bounds 0 to 1" in insight(one, 1)
-    for bad in ("0", "1 to 0", "a to b", "nan to 1"):
-        with pytest.raises(BadInput, match="bounds must be"):
-            witness.limits(bad)
-
-
-def test_la9_a_jump_has_to_be_seen_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first evaluation of a tree with `luck` is far better, its second is not."""
-    seen = tmp_path / "seen"
-    lucky = (
-        "import json, os\nconfig = json.load(open('config.json'))\nrate = config['rate']\n"
-        f"if config.get('luck') and not os.path.exists({str(seen)!r}):\n"
-        f"    rate = 5\n    open({str(seen)!r}, 'w').close()\nprint('rate:', rate)\n"
-    )
-    one = prepared(tmp_path, monkeypatch, 3, "\n## Witnesses\n- jump: 6\n", eval__py=lucky)
-    body = "config(rate=[0.02, 0.005, 0.9][round - 1], luck=round == 2)"
-    assert one.supervise(body, "--isolation", "process") == 0
-    assert words(one) == ["keep", "checks_failed", "keep"]
-    assert "is a jump of more than 6 spreads, and a second run gives 0.005" in insight(one, 2)
-    runs = [sum(body["role"] == "eval" for _, body in found.measurements) for found in goal_of(one).tries]
-    assert runs == [2, 2, 2] and one.cartlab("verify") == 0
-
-
-@given(st.lists(st.floats(-1e3, 1e3), max_size=8), st.floats(0.001, 1e3), st.floats(0, 100))
-def test_la9_a_jump_is_one_more_wherever_the_spread_is_smaller(
-    earlier: list[float], gain: float, times: float
-) -> None:
-    found = witness.jumps(gain, earlier, times)
-    assert not witness.jumps(gain, earlier, 0)
-    assert not found or witness.jumps(2 * gain, earlier, times)
-    assert not times or len(earlier) > 2 or found
-
-
-def test_la14_only_the_marked_regions_of_a_file_may_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    framed = "a = 1\n# autoresearch: begin\nb = 1\n# autoresearch: end\nc = 1\n"
-    one = prepared(tmp_path, monkeypatch, 5, work__py=framed)
-    body = f"""
-path, text = work / "work.py", {framed!r}
-if round == 1: path.write_text(text.replace("c = 1", "c = 2"))
-if round == 2: path.unlink()
-if round == 3: path.unlink(); path.symlink_to("config.json")
-if round == 4: path.write_text(text.replace("# autoresearch: end\\n", "") + "# autoresearch: end\\n")
-if round == 5: path.write_text(text.replace("b = 1", "b = 2")); (work / "blob").write_bytes(bytes(9))
-config(rate=0.01 + round / 100)
-"""
-    assert one.supervise(body) == 0
-    assert words(one) == ["compliance_failed"] * 4 + ["keep"]
-    assert "work.py was changed outside its marked regions" in insight(one, 1)
-    # What nobody can read in a patch is said.
-    assert "binary: slope/blob" in insight(one, 5)
-
-
-# --- LA13: checks -------------------------------------------------------------------------------------
-
-TESTS = """\
-import json
-config = json.load(open("config.json"))
-def test_rate():
-    assert config["rate"] < 1
-"""
-# What a test framework does, in a tenth of its time: each test as often as there are cases, and a JUnit file.
-RUNNER = """\
-import json, sys
-sys.path.insert(0, "tests")
-import test_rate
-config = json.load(open("config.json"))
-cases, bad = [], 0
-for name in [name for name in dir(test_rate) if name.startswith("test_")]:
-    for case in range(config["cases"]):
-        inner = "<skipped/>" if config["fast"] else ""
-        try:
-            if not config["fast"]:
-                getattr(test_rate, name)()
-        except AssertionError:
-            inner, bad = "<failure/>", 1
-        cases.append(f'<testcase classname="test_rate" name="{name}[{case}]">{inner}</testcase>')
-open(sys.argv[1], "w").write("<testsuites><testsuite>" + "".join(cases) + "</testsuite></testsuites>")
-sys.exit(bad)
-"""
-CHECKS = """
-## Witnesses
-- checks: sh tests/check.sh {junit}
-- check_files: tests/
-"""
-
-
-def test_la13_weakened_checks_keep_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = prepared(
-        tmp_path,
-        monkeypatch,
-        5,
-        CHECKS,
-        config__json='{"rate": 0.01, "cases": 2, "fast": false}',
-        tests_slash_test_rate__py=TESTS,
-        tests_slash_run__py=RUNNER,
-        tests_slash_check__sh=f'{PYTHON} tests/run.py "$1"\n',
-    )
-    body = """
-config(rate=0.02 + round / 100)
-if round == 1: (work / "tests/test_rate.py").write_text("def test_nothing(): pass"); config(rate=5)
-if round == 2: (work / "tests/check.sh").write_text("true || true"); config(rate=5)
-if round == 3: config(cases=1)
-if round == 4: config(fast=True)
-"""
-    assert one.supervise(body) == 0
-    assert words(one) == ["checks_failed"] * 4 + ["keep"]
-    assert "1 of 2 tests are gone" in insight(one, 3)
-    assert "2 more tests are skipped" in insight(one, 4)
-    assert one.cartlab("verify") == 0
-
-
-def _acceptance(checks: bool, *runs: tuple[str, str, dict[str, Any]], sealed: int = 0) -> list[str]:
-    """What verify says of a keep of g-r1, whose tree is "t", after these runs (attempt, role, body)."""
-    from cartlab.verify.acceptance import Acceptance
-
-    said: list[str] = []
-    replay = Acceptance(lambda name, what: said.append(what))
-    asked = {"witnesses": {"checks": "make test" if checks else ""}}
-    replay.goal({"goal": "g", "op": "opened", "describes": {"protocol": asked}})
-    if sealed:
-        replay.goal({"goal": "g", "op": "holdout", "digest": "d", "looks": sealed})
-    for attempt, role, body in runs:
-        whole = {"goal": "g", "role": role, "tree": "t", "passed": True, "digest": "d", **body}
-        replay.measurement({"attempt": attempt, "body": whole})
-    replay.kept("g-r1", "g", "t")
-    return said
-
-
-def test_la13_la12_verify_asks_each_keep_for_its_checks_and_its_holdout() -> None:
-    base = ("g-reference0", "checks", {"ids": ["a", "b"], "skipped": ["b"]})
-    ran = ("g-r1", "checks", {"ids": ["a", "b", "c"], "skipped": ["b"]})
-    look = ("g-r1", "holdout", {})
-    assert _acceptance(False) == _acceptance(True, base, ran) == []
-    assert _acceptance(True, base) == ["kept without the checks that its protocol asks for"]
-    assert _acceptance(True, ran) == ["kept by checks that were never run on the baseline"]
-    weaker = "kept by checks that are weaker than the baseline's"
-    assert _acceptance(True, base, ("g-r1", "checks", {"ids": ["a"], "skipped": []})) == [weaker]
-    assert _acceptance(True, base, ("g-r1", "checks", {"ids": ["a", "b"], "skipped": ["a"]})) == [weaker]
-    other = ("g-r1", "checks", {"ids": ["a", "b"], "skipped": [], "tree": "other"})
-    assert _acceptance(True, base, other) == ["kept without the checks that its protocol asks for"]
-    assert _acceptance(False, look, sealed=1) == []
-    assert _acceptance(False, sealed=1) == ["kept without passing the sealed holdout"]
-    assert _acceptance(False, ("g-r0", "holdout", {}), look, sealed=1) == ["look 2 at a holdout with 1"]
-    another = "a look at another holdout than the one that was sealed"
-    assert _acceptance(False, ("g-r1", "holdout", {"digest": "e"}), sealed=1) == [another]
-
-
-def test_la13_tests_are_read_from_plain_xml_alone() -> None:
-    data = b"""<testsuites><testsuite><testcase classname="a" name="x"/>
-    <testcase classname="a" name="y"><skipped type="pytest.xfail"/></testcase></testsuite></testsuites>"""
-    found = witness.junit(data)
-    assert found == Collected(frozenset({"a::x", "a::y"}), frozenset({"a::y"}))
-    for bad in (b"", b"<a", b"<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>", b" " * (9 << 20)):
-        with pytest.raises(BadInput):
-            witness.junit(bad)
-
-
-IDS = st.frozensets(st.sampled_from("abcdef"))
-
-
-@given(IDS, IDS, IDS, IDS)
-def test_la13_checks_are_weaker_when_a_test_is_gone_or_newly_skipped(
-    ids: frozenset[str], skips: frozenset[str], later: frozenset[str], later_skips: frozenset[str]
-) -> None:
-    before, after = Collected(ids, skips & ids), Collected(later, later_skips & later)
-    assert (witness.weaker(before, after) is None) == (
-        before.ids <= after.ids and after.skipped <= before.skipped
-    )
-
-
 # --- LA15: the machine --------------------------------------------------------------------------------
 
 
@@ -515,25 +272,3 @@ def test_la15_pairs_of_one_tree_that_differ_decide_nothing(
 @given(st.lists(st.just(0.0), max_size=40))
 def test_la15_equal_sentinels_raise_no_suspicion(effects: list[float]) -> None:
     assert policies.sentinel(effects) is None
-
-
-# --- the section itself -------------------------------------------------------------------------------
-
-
-def test_the_witnesses_are_written_and_read_again() -> None:
-    text = small_experiment.BARE.format(rounds=1, python="python")
-    asked = "## Witnesses\n- seconds: took\n- work: items\n- min_time_share: 0.7\n- checks: make test\n"
-    found = parse(
-        text
-        + "\n"
-        + asked
-        + "- bounds: 0 to inf\n- jump: 6\n- nonce: yes\n- check_files: tests/, Makefile\n- colour: red\n"
-    )
-    assert found.witnesses == Witnesses(
-        "took", "items", 0.7, "make test", ("tests/", "Makefile"), "0 to inf", 6.0, True
-    )
-    again = parse(render(found))
-    assert again == found and again.extra["Witnesses"] == ("colour: red",)
-    assert type(found).from_json(json.loads(json.dumps(found.to_json()))) == found
-    with pytest.raises(BadInput, match="min_time_share"):
-        parse(text + "\n## Witnesses\n- min_time_share: 70\n")

@@ -1,7 +1,7 @@
 """`next`: the one next action, with its reason and its exact command line.
 
 With an open round the round's own list is the authority; without one, every command works as typed, and
-this is advice from what was recorded last.
+this is advice from what was recorded last, an open research loop's next command among it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cartlab.ledger import Event
+    from cartlab.loops.goals import Goal
     from cartlab.round import Action
 
 SCRIPT = "scripts/autoresearch.py"
@@ -84,7 +85,9 @@ def actions_now(context: Context, seen: Glance | None) -> list[dict[str, Any]]:
         return of_loops(context)
     if seen and seen.current.get("state") not in (None, "abandoned"):
         return live(context)
-    return advice(seen, measured_here(context))
+    found = advice(seen, measured_here(context))
+    loops, newest = open_loops(context)
+    return loops + found if newest else found + loops
 
 
 def seen_in(events: Sequence[Event]) -> Glance:
@@ -142,7 +145,6 @@ def of_loops(context: Context) -> list[dict[str, Any]]:
     """What the newest research loop of the root wants next, in the form of advice()."""
     from cartlab.ledger import Ledger
     from cartlab.loops import desk
-    from cartlab.loops.states import ENDED
 
     root = context.root.path
     events = Ledger.open(root, mend=False).events() if (root / "events.jsonl").is_file() else []
@@ -150,6 +152,35 @@ def of_loops(context: Context) -> list[dict[str, Any]]:
     if goal is None:
         why = f"no loop was opened yet, and without an {CONFIG_NAME} nothing else can be measured here"
         return [_action("handoff", why, "handoff DESIGN.md --run-vp")]
+    return of_goal(context, events, goal)
+
+
+def open_loops(context: Context) -> tuple[list[dict[str, Any]], bool]:
+    """What the newest loop that has not ended wants next, and whether the ledger's last event is a loop's:
+    what somebody is at comes first. Where no loop was ever opened the ledger is not even parsed.
+    """
+    path = context.root.path / "events.jsonl"
+    if not path.is_file():
+        return [], False
+    opened, last = False, b""
+    with path.open("rb") as file:
+        for last in file:
+            opened = opened or b'"type":"goal"' in last
+    if not opened:
+        return [], False
+    from cartlab.ledger import Ledger
+    from cartlab.loops import goals
+    from cartlab.loops.states import OVER
+
+    events = Ledger.open(context.root.path, mend=False).events()
+    going = [goal for goal in goals.fold(events).values() if goal.state not in OVER]
+    return (of_goal(context, events, going[-1]) if going else []), b'"goal":"' in last
+
+
+def of_goal(context: Context, events: list[Event], goal: Goal) -> list[dict[str, Any]]:
+    """What one loop wants next."""
+    from cartlab.loops.states import ENDED
+
     word = goal.state.replace("_", " ")
     if goal.loop == "campaign":
         from cartlab.loops.campaign import driver, records

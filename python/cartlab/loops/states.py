@@ -43,6 +43,8 @@ SESSION_STATES = (
     "design_only",
 )
 ENDED = ("target_reached", "completed")
+# States in which no loop has a next step of its own.
+OVER = (*ENDED, "budget_exhausted", "converged", "design_only")
 
 
 def step(now: str | None, to: str) -> str:

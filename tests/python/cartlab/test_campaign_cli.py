@@ -99,7 +99,7 @@ def test_a_dry_run_reads_the_limits_that_a_person_wrote_since(
 
 
 def test_next_says_what_a_campaign_waits_for(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
-    """In a repository that has no autoresearch.toml; the line that it prints is taken as it stands."""
+    """With and without an autoresearch.toml; the line that it prints is taken as it stands."""
 
     def due() -> str:
         capsys.readouterr()
@@ -120,6 +120,9 @@ def test_next_says_what_a_campaign_waits_for(lab: Lab, capsys: pytest.CaptureFix
     ideas = [{**one, **change} for one, change in zip(campaign_lab.matrix("BCD"), later, strict=True)]
     path = str(lab.write("later.json", ideas))
     assert lab.cartlab("campaign", "plan", "--hypotheses", path) == 0
+    assert due() == "campaign critique --researcher CMD"
+    # Where speed can be measured as well the campaign that is open is named all the same.
+    (lab.experiment.repo / "autoresearch.toml").write_text("")
     assert due() == "campaign critique --researcher CMD"
 
 

@@ -10,6 +10,7 @@ import small_experiment
 from small_experiment import Experiment
 
 from cartlab.cli.table import BY_NAME
+from cartlab.ledger import Ledger
 
 # A line each, and its code where no loop was opened and where a supervised one has a kept round.
 LINES: dict[str, tuple[int, int]] = {
@@ -52,6 +53,39 @@ LINES: dict[str, tuple[int, int]] = {
     "export out.jsonl": (21, 0),
     "export out.tsv --as leo": (21, 0),
 }
+
+
+def test_next_names_an_open_loop_where_speed_can_be_measured_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With an autoresearch.toml and no round: a supervised loop, a journal, and none once they have ended."""
+    one = small_experiment.make_bare(tmp_path, rounds=2)
+    (one.repo / "autoresearch.toml").write_text("")
+    small_experiment.git(one.repo, "add", "-A")
+    small_experiment.git(one.repo, "commit", "-q", "-m", "measurable")
+    monkeypatch.chdir(one.repo)
+
+    def lines() -> list[str]:
+        capsys.readouterr()
+        assert one.cartlab("next", "--json") == 0
+        found = json.loads(capsys.readouterr().out)["details"]["actions"]
+        return [str(action["command"]).partition(" ")[2] for action in found]
+
+    assert lines() == ["init"]
+    assert one.cartlab("attempt", "start", "slope") == 0
+    assert lines()[0] == 'attempt submit --strategy "what was tried"' and "calibrate HEAD" in lines()
+    assert one.cartlab("attempt", "close", "--reason", "lunch") == 0
+    assert lines()[0] == f'supervise {one.folder} --researcher "CMD"'
+    assert one.supervise("config(rate=0.5)") == 0
+    assert lines()[0] == "calibrate HEAD" and not any("supervise" in line for line in lines())
+    words = ["--name", "n", "--metric-name", "m", "--command", "echo METRIC m=1", "--no-branch"]
+    assert one.cartlab("journal", "init", *words) == 0
+    assert lines()[:2] == ["journal status", 'journal run --researcher "CMD"'] and len(lines()) > 2
+    # What was recorded since is of no loop: the speed commands come first again.
+    ledger = Ledger.open(one.root)
+    ledger.append("note", None, {"file": "ideas.md", "kind": "idea", "text": "x"})
+    ledger.project()
+    assert lines()[0] == "calibrate HEAD" and lines()[-2] == "journal status"
 
 
 @pytest.fixture(scope="module", params=["nothing yet", "a kept round"])

@@ -214,6 +214,7 @@ def pairs(
         if found.status is not None:
             inputs = {**found.inputs, "measurements": seqs, "sentinels": sentinels}
             return shown, policies.Decided(found.status, found.reason, inputs)
+        desk.voice.progress(f"{bench.name}: {found.reason}")
 
 
 def measured_before(goal: Goal, one: Try, tree: str) -> tuple[Value, dict[str, Any]] | None:

@@ -48,6 +48,20 @@ def translate(space: argparse.Namespace) -> Request:
     return Request(space.verb, space.what, space.strategy, space.reason, space.dry_run, loopdesk.flags(space))
 
 
+def _foresee(context: Context, request: Request) -> None:
+    """The refusal that the real call would give."""
+    from cartlab.loops import byhand
+
+    if request.verb != "start":
+        desk = loopdesk.foreseen(context, request.flags)
+        desk.require_free()
+        byhand.open_try(desk, request.what)
+        return
+    goal = loopdesk.goal_of(context, str(request.what))
+    if goal is not None and (goal.last is None or goal.last.state != "dispatched"):
+        byhand.require_round(goal)
+
+
 def run(context: Context, request: Request) -> Outcome:
     from cartlab.loops import byhand, stall, views
     from cartlab.model import STATUSES
@@ -58,6 +72,7 @@ def run(context: Context, request: Request) -> Outcome:
     out = context.answer()
     out.ledger = str(context.root.path / "events.jsonl")
     if request.dry_run:
+        _foresee(context, request)
         out.status, out.text = "planned", [f"would {request.verb} an attempt"]
         return out
     ledger = loopdesk.open_ledger(context)

@@ -59,6 +59,21 @@ def translate(space: argparse.Namespace) -> Request:
     )
 
 
+def _foresee(context: Context, request: Request) -> None:
+    """The refusal that the real call would give."""
+    from cartlab.loops import holdout, isolation
+
+    if request.verb == "seal":
+        goal = loopdesk.goal_of(context, str(request.protocol))
+        level = isolation.level(request.flags.isolation)
+        holdout.require_sealable(goal, context.repo, level, context.cwd / str(request.folder))
+    else:
+        desk = loopdesk.foreseen(context, request.flags)
+        if request.verb == "final":
+            desk.require_free()
+            holdout.require_final(desk)
+
+
 def run(context: Context, request: Request) -> Outcome:
     from cartlab.loops import holdout
 
@@ -68,6 +83,7 @@ def run(context: Context, request: Request) -> Outcome:
     out.ledger = str(context.root.path / "events.jsonl")
     out.report.next = context.line("show")
     if request.dry_run:
+        _foresee(context, request)
         out.status, out.text = "planned", [f"would {request.verb} the goal's holdout"]
         return out
     ledger = loopdesk.open_ledger(context)

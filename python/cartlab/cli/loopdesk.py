@@ -136,6 +136,42 @@ def open_ledger(context: Context) -> Ledger:
     return ledger
 
 
+def as_it_is(context: Context) -> Ledger | None:
+    """The ledger for who only looks, as a dry run does; None where there is none yet. UsageError as for
+    open_ledger.
+    """
+    from cartlab.ledger import Ledger
+
+    must_record(context)
+    root = context.root.path
+    return Ledger.open(root, mend=False) if (root / "events.jsonl").is_file() else None
+
+
+def foreseen(context: Context, chosen: Flags | None = None) -> Desk:
+    """current_desk() for a dry run: the same refusals, and nothing is written."""
+    ledger = as_it_is(context)
+    if ledger is None:
+        raise _no_goal()
+    return current_desk(context, ledger, chosen)
+
+
+def goal_of(context: Context, file: str) -> Goal | None:
+    """The goal of a protocol as the ledger has it, None where it is not opened yet; BadInput for a protocol
+    that cannot be read. Nothing is written.
+    """
+    from cartlab.loops import desk, opening, supervise
+
+    path = protocol_file(context, file)
+    supervise.foretell(context.repo, path, "")
+    ledger = as_it_is(context)
+    where, _ = opening.place_of(context.repo, path)
+    return None if ledger is None else desk.newest(ledger.events(), opening.LOOP, where)
+
+
+def _no_goal() -> NotLegalNow:
+    return NotLegalNow("no goal was opened in this root", "`handoff DESIGN.md`, then `supervise PROTOCOL`")
+
+
 def options(context: Context, chosen: Flags) -> Any:
     """The loop's options with the isolation level that this machine has."""
     from cartlab.loops.desk import Options
@@ -201,6 +237,6 @@ def current_desk(context: Context, ledger: Ledger, chosen: Flags | None = None) 
 
     goal = newest(ledger.events(), "supervise")
     if goal is None:
-        raise NotLegalNow("no goal was opened in this root", "`handoff DESIGN.md`, then `supervise PROTOCOL`")
+        raise _no_goal()
     made = Options() if chosen is None else options(context, chosen)
     return Desk(repository_of(context, goal), context.root.path, ledger, goal.id, context.talk, made)

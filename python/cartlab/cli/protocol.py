@@ -36,6 +36,7 @@ def run(context: Context, request: Request) -> Outcome:
 
     out = context.answer()
     if request.dry_run:
+        opening.changed(loopdesk.foreseen(context).goal(), request.key, request.value)
         out.status, out.text = "planned", [f"would set {request.key} to {request.value}"]
         return out
     ledger = loopdesk.open_ledger(context)

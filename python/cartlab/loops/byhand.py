@@ -25,21 +25,27 @@ def start_by_hand(desk: Desk) -> dispatch.Dispatch:
         last = goal.last
         if last is not None and last.state == "dispatched":
             return dispatch.dispatched(desk, goal, last)
-        number = next_round(goal, None)
-        if (reason := rounds.ending(goal)) is not None and reason != "stopped_by_user":
-            raise NotLegalNow(
-                f"this goal is done: {reason}", "`supervise PROTOCOL --extend N` gives it more rounds"
-            )
+        number = require_round(goal)
         if goal.state != "running" or goal.stop_asked:
             desk.tell("state", state="running")
         measure_baseline(desk)
         return dispatch.start(desk, desk.goal(), number, "agent")
 
 
+def require_round(goal: Goal) -> int:
+    """The round that can be started; NotLegalNow where the goal has none left."""
+    number = next_round(goal, None)
+    if (reason := rounds.ending(goal)) is not None and reason != "stopped_by_user":
+        raise NotLegalNow(
+            f"this goal is done: {reason}", "`supervise PROTOCOL --extend N` gives it more rounds"
+        )
+    return number
+
+
 def submit_by_hand(desk: Desk, name: str | None, strategy: str | None) -> Try:
     """`attempt submit`: judge the open attempt."""
     with desk.alone():
-        goal, one = _open_try(desk, name)
+        goal, one = open_try(desk, name)
         given = dispatch.dispatched(desk, goal, one)
         if not (desk.work_folder(one.id) / "work").is_dir():
             raise NotLegalNow(
@@ -61,12 +67,13 @@ def submit_by_hand(desk: Desk, name: str | None, strategy: str | None) -> Try:
 def close_by_hand(desk: Desk, name: str | None, reason: str) -> Try:
     """`attempt close`: give the open attempt up; its round starts anew."""
     with desk.alone():
-        goal, one = _open_try(desk, name)
+        goal, one = open_try(desk, name)
         give_up(desk, goal, one, f"given up: {reason}")
         return next(found for found in desk.goal().tries if found.id == one.id)
 
 
-def _open_try(desk: Desk, name: str | None) -> tuple[Goal, Try]:
+def open_try(desk: Desk, name: str | None) -> tuple[Goal, Try]:
+    """The attempt that can be handed in or given up; NotLegalNow where none is open, or not that one."""
     goal = desk.goal()
     one = goal.last
     if one is None or one.state != "dispatched" or (name is not None and name not in one.id):

@@ -163,15 +163,29 @@ class Desk:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise NotLegalNow(
-                    f"one supervisor works on a goal at a time; {_holder(file)} works on {self.goal_id}",
-                    "wait for it, or ask it to end: `stop`",
-                ) from None
+                raise self._taken(file) from None
             file.seek(0)
             file.truncate()
             json.dump({"pid": os.getpid(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}, file)
             file.flush()
             yield
+
+    def require_free(self) -> None:
+        """NotLegalNow where alone() would be refused now; nothing is written."""
+        path = self.root / "tmp" / "loops" / f"{self.goal_id}.lock"
+        if not path.is_file():
+            return
+        with path.open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise self._taken(file) from None
+
+    def _taken(self, file: Any) -> NotLegalNow:
+        return NotLegalNow(
+            f"one supervisor works on a goal at a time; {_holder(file)} works on {self.goal_id}",
+            "wait for it, or ask it to end: `stop`",
+        )
 
 
 def _holder(file: Any) -> str:

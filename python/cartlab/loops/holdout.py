@@ -30,27 +30,31 @@ def place(desk: Desk) -> Path:
 
 def seal(desk: Desk, folder: Path, command: str, looks: int) -> dict[str, Any]:
     """Copy the folder and record what was sealed; once a goal."""
-    if desk.goal().body.get("holdout"):
-        raise NotLegalNow("this goal's holdout is sealed already", "a new goal may have another")
-    if desk.options.isolation != LEVEL:
-        raise NotLegalNow(
-            f"a holdout needs the isolation level {LEVEL}, which can hide it; here it is "
-            f"{desk.options.isolation}",
-            "use a Linux with Landlock (5.13 or newer)",
-        )
-    if not folder.is_dir() or not manifest.scan(folder):
-        raise BadInput(f"expected a folder with the holdout's files at {folder}, found none", "name it")
-    if folder.resolve().is_relative_to(desk.repo.resolve()):
-        raise BadInput(
-            f"the holdout must lie outside the repository, found {folder}: a researcher reads all of that",
-            "move it out, and out of the history",
-        )
+    require_sealable(desk.goal(), desk.repo, desk.options.isolation, folder)
     target = place(desk)
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(folder, target)
     body = {"digest": manifest.digest(manifest.scan(target)), "command": command, "looks": looks}
     desk.tell("holdout", **body)
     return body
+
+
+def require_sealable(goal: Goal | None, repo: Path, level: str, folder: Path) -> None:
+    """NotLegalNow or BadInput where this folder cannot be sealed for the goal (None: not opened yet)."""
+    if goal is not None and goal.body.get("holdout"):
+        raise NotLegalNow("this goal's holdout is sealed already", "a new goal may have another")
+    if level != LEVEL:
+        raise NotLegalNow(
+            f"a holdout needs the isolation level {LEVEL}, which can hide it; here it is {level}",
+            "use a Linux with Landlock (5.13 or newer)",
+        )
+    if not folder.is_dir() or not manifest.scan(folder):
+        raise BadInput(f"expected a folder with the holdout's files at {folder}, found none", "name it")
+    if folder.resolve().is_relative_to(repo.resolve()):
+        raise BadInput(
+            f"the holdout must lie outside the repository, found {folder}: a researcher reads all of that",
+            "move it out, and out of the history",
+        )
 
 
 def spent(goal: Goal) -> int:
@@ -77,31 +81,46 @@ def look(desk: Desk, goal: Goal, bench: Bench) -> Failed | None:
     return None if _ask(desk, sealed, bench, "holdout") else Failed("checks_failed", "holdout: not passed")
 
 
-def final(desk: Desk) -> bool:
-    """The one sealed look at the accepted result; NotLegalNow for a second one."""
+def require_final(desk: Desk) -> Try:
+    """The accepted attempt that the final look is for; NotLegalNow where there is none, or was one."""
     goal = desk.goal()
     sealed = goal.body.get("holdout")
     if not sealed:
         raise NotLegalNow("this goal has no sealed holdout", "`holdout seal DIR --command CMD`")
-    one = Try(f"{goal.id}-final", 0)
-    if any(event["attempt"] == one.id for event in desk.ledger.events()):
+    if any(event["attempt"] == _final(goal).id for event in desk.ledger.events()):
         raise NotLegalNow("the final look was taken; there is one", "a new goal seals new files")
     kept = [found for found in goal.closed_rounds() if found.kept]
     if not kept:
         raise NotLegalNow("nothing was accepted yet, so there is nothing to test", "`supervise PROTOCOL`")
-    bench = Bench(desk, kept[-1], views.protocol_of(goal), top_of(goal), goal.accepted)
+    _require_sealed(desk, sealed)
+    return kept[-1]
+
+
+def _final(goal: Goal) -> Try:
+    return Try(f"{goal.id}-final", 0)
+
+
+def final(desk: Desk) -> bool:
+    """The one sealed look at the accepted result; NotLegalNow for a second one."""
+    kept, goal = require_final(desk), desk.goal()
+    bench = Bench(desk, kept, views.protocol_of(goal), top_of(goal), goal.accepted)
     try:
-        return _ask(desk, sealed, bench, "final", one)
+        return _ask(desk, goal.body["holdout"], bench, "final", _final(goal))
     finally:
-        desk.clear(kept[-1].id)
+        desk.clear(kept.id)
 
 
-def _ask(desk: Desk, sealed: dict[str, Any], bench: Bench, role: str, name: Try | None = None) -> bool:
+def _require_sealed(desk: Desk, sealed: dict[str, Any]) -> None:
     files = place(desk)
     if not files.is_dir() or manifest.digest(manifest.scan(files)) != sealed["digest"]:
         raise NotLegalNow(
             "the sealed holdout's files are not what was sealed", "put them back as they were; see `show`"
         )
+
+
+def _ask(desk: Desk, sealed: dict[str, Any], bench: Bench, role: str, name: Try | None = None) -> bool:
+    _require_sealed(desk, sealed)
+    files = place(desk)
     folder = bench.lay(role)
     kept = desk.run_folder(bench.one.id) / "checkpoint"
     if kept.is_dir():

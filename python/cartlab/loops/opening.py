@@ -127,14 +127,13 @@ def _take_up_changes(desk: Desk, goal: Goal, wanted: Protocol) -> None:
         _change(desk, changed, list(edited), "the protocol file was edited", file=new)
 
 
-def change(desk: Desk, key: str, text: str, why: str) -> list[str]:
-    """`protocol set KEY VALUE`: a logged change; returns what to tell."""
+def changed(goal: Goal, key: str, text: str) -> Protocol:
+    """The goal's protocol with a new value; UsageError or BadInput for one that it cannot have."""
     if key not in SETTABLE:
         raise UsageError(
             f"protocol set takes one of {', '.join(SETTABLE)}; found {key!r}",
             "the metric itself is a new goal",
         )
-    goal = desk.goal()
     now = views.protocol_of(goal)
     body = now.to_json()
     if key in ("fixed", "variable"):
@@ -158,6 +157,12 @@ def change(desk: Desk, key: str, text: str, why: str) -> list[str]:
     wanted = Protocol.from_json(body)
     # What can be written can be read again: the same rules as for a file.
     protocol.parse(protocol.render(wanted, "en"))
+    return wanted
+
+
+def change(desk: Desk, key: str, text: str, why: str) -> list[str]:
+    """`protocol set KEY VALUE`: a logged change; returns what to tell."""
+    wanted = changed(desk.goal(), key, text)
     segment = _change(desk, wanted, [key], why)
     told = [f"{key} = {text}"]
     if segment:

@@ -10,16 +10,19 @@ import small_experiment
 from small_experiment import Experiment
 
 from cartlab.cli.table import BY_NAME
+from cartlab.cli.talk import Talk
 from cartlab.ledger import Ledger
+from cartlab.loops.desk import Desk
 
 # A line each, and its code where no loop was opened and where a supervised one has a kept round.
 LINES: dict[str, tuple[int, int]] = {
     "handoff slope/DESIGN.md --run-vp": (0, 0),
-    "supervise slope --researcher true": (0, 0),
+    "supervise slope --researcher true": (0, 23),
+    "supervise slope --researcher true --extend 1": (0, 0),
     "supervise slope --researcher rm\u00a0-rf\u00a0x": (23, 23),
-    "attempt start slope": (0, 0),
-    "attempt submit": (0, 0),
-    "attempt close --reason x": (0, 0),
+    "attempt start slope": (0, 23),
+    "attempt submit": (23, 23),
+    "attempt close --reason x": (23, 23),
     "journal init --name n --metric-name m --command true --no-branch": (0, 0),
     "journal log --description d --hypothesis h": (0, 0),
     "journal run --researcher true": (0, 0),
@@ -44,11 +47,14 @@ LINES: dict[str, tuple[int, int]] = {
     "note x": (0, 0),
     "idea x": (0, 0),
     "stop": (0, 0),
-    "protocol set max_rounds 3": (0, 0),
+    "protocol set max_rounds 3": (23, 0),
+    "protocol set max_rounds many": (23, 2),
+    "protocol set time_limit soon": (23, 25),
+    "protocol set metric x": (23, 2),
     "serve --port 0": (21, 0),
-    "holdout status": (0, 0),
-    "holdout final": (0, 0),
-    "holdout seal slope --files . --command true": (0, 0),
+    "holdout status": (23, 0),
+    "holdout final": (23, 23),
+    "holdout seal slope --files . --command true": (25, 25),
     "import nofile": (25, 25),
     "export out.jsonl": (21, 0),
     "export out.tsv --as leo": (21, 0),
@@ -124,3 +130,55 @@ def test_a_dry_run_answers_with_one_object_and_writes_nothing(
     assert answer["command"] in BY_NAME and line.startswith(answer["command"])
     assert answer["exit_code"] == LINES[line][at] and bool(answer["exit_code"]) == ("error: " in said.err)
     assert files(top) == before
+
+
+REFUSED = [
+    "attempt start slope",
+    "attempt submit",
+    "attempt submit other",
+    "attempt close --reason x",
+    "protocol set max_rounds many",
+    "protocol set diff_cap much",
+    "protocol set metric x",
+    "holdout final",
+    "holdout seal slope --files . --command true",
+    "supervise slope --researcher true",
+]
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["free", "at work"])
+def test_a_dry_run_is_refused_as_the_real_call_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], held: bool
+) -> None:
+    """In a root without a goal, with an open round, and with none left: code and words are the same."""
+    one = small_experiment.make_bare(tmp_path, rounds=1)
+    monkeypatch.chdir(one.repo)
+
+    def same(lines: list[str]) -> list[int]:
+        codes = []
+        for line in lines:
+            found = []
+            for more in (["--dry-run"], []):
+                capsys.readouterr()
+                code = one.cartlab(*line.split(" "), *more)
+                errors = [row for row in capsys.readouterr().err.splitlines() if row.startswith("error: ")]
+                found.append((code, errors))
+            assert found[0] == found[1] and found[0][1], line
+            codes.append(found[0][0])
+        return codes
+
+    if held:
+        assert one.cartlab("attempt", "start", "slope") == 0
+        goal = small_experiment.goal_of(one)
+        desk = Desk(one.repo, one.root, Ledger.open(one.root), goal.id, Talk(as_json=True))
+        with desk.alone():
+            assert same(["attempt submit", "attempt close --reason x"]) == [23, 23]
+            assert one.cartlab("protocol", "set", "max_rounds", "3", "--dry-run") == 0
+        assert one.cartlab("attempt", "submit", "--dry-run") == 0
+        assert small_experiment.goal_of(one).tries[0].state == "dispatched"
+        return
+    # What these would open without a goal is no refusal.
+    first = [line for line in REFUSED if "slope" not in line]
+    assert same(first) == [23] * len(first)
+    assert one.supervise("config(rate=0.5)") == 0
+    assert same(REFUSED) == [23, 23, 23, 23, 2, 25, 2, 23, 25, 23]

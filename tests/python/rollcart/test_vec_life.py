@@ -260,7 +260,10 @@ def test_u34_an_interrupt_ends_a_loop_of_steps() -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    assert child.stdout is not None and child.stdout.readline() == "on\n"
-    child.send_signal(signal.SIGINT)
-    _, error = child.communicate(timeout=30)
+    try:
+        assert child.stdout is not None and child.stdout.readline() == "on\n"
+        child.send_signal(signal.SIGINT)
+        _, error = child.communicate(timeout=30)
+    finally:
+        child.kill()
     assert child.returncode != 0 and "KeyboardInterrupt" in error

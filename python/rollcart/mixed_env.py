@@ -23,7 +23,7 @@ from rollcart import spaces
 from rollcart._buffers import Observations
 from rollcart.errors import ConfigError, StateError
 from rollcart.games import BUNDLED
-from rollcart.vector_env import NesVectorEnv
+from rollcart.vector_env import NesVectorEnv, refuse_misnamed
 
 # Arguments that may have one entry a lane.
 _BY_LANE = ("state", "max_episode_steps")
@@ -100,6 +100,7 @@ class MixedNesVectorEnv(NesVectorEnv):
     ) -> tuple[Any, dict[str, Any]]:
         """As `NesVectorEnv.reset`; a state's name is looked for in each lane's own game."""
         options = options or {}
+        refuse_misnamed(options)
         masked = "reset_mask" in options
         mask = self._mask(options["reset_mask"], "reset_mask") if masked else np.ones(self.num_envs, np.bool_)
         seeds = self._seeds(seed, mask)

@@ -48,6 +48,17 @@ ELSEWHERE = {
 }
 
 
+def refuse_misnamed(options: dict[str, Any]) -> None:
+    """A reset's options by the names that people write for ours. Other keys are other wrappers' and stay.
+
+    Raises:
+        ConfigError: "mask", which would reset every lane where it was passed over, or "states".
+    """
+    for ours, theirs in (("reset_mask", "mask"), ("state", "states")):
+        if theirs in options and ours not in options:
+            raise ConfigError(f"options: expected {ours!r}, found {theirs!r}")
+
+
 class NesVectorEnv(SendReceive):
     """Plays `num_envs` NES consoles with the same cartridge, each a lane with its own episodes.
 
@@ -256,8 +267,7 @@ class NesVectorEnv(SendReceive):
     ) -> tuple[Any, list[int | None], list[int], bool]:
         """Mask (or None), seeds and starts of a reset, all checked, and whether a start was chosen."""
         options = options or {}
-        if unknown := options.keys() - {"reset_mask", "state"}:
-            raise ConfigError(f"options: expected reset_mask or state, found {min(unknown)!r}")
+        refuse_misnamed(options)
         mask = self._mask(options.get("reset_mask"), "reset_mask") if "reset_mask" in options else None
         seeds = self._seeds(seed, mask)
         starts, chosen = self._starts, options.get("state") is not None
@@ -520,7 +530,7 @@ class NesVectorEnv(SendReceive):
             super().reset(seed=int(seed))
             seeds = [int(seed) + lane for lane in range(self.num_envs)]
         elif isinstance(seed, (str, bytes, float)):
-            raise ValueError(f"seed: expected an integer or one a lane, found {seed!r}")
+            raise TypeError(f"seed: expected an integer or one a lane, found {seed!r}")
         else:
             seeds = [None if one is None else operator.index(one) for one in seed]
             if len(seeds) != self.num_envs:

@@ -59,9 +59,9 @@ def test_an_option_of_reset_that_is_none_resets_nothing() -> None:
     for _ in range(3):
         env.step(np.zeros(2, np.int64))
     before = env.ram().copy()
-    with pytest.raises(ConfigError, match="expected reset_mask or state, found 'mask'"):
-        env.reset(options={"mask": np.array([True, False])})
-    with pytest.raises(ValueError, match=r"seed: expected an integer or one a lane, found 'a'"):
+    with pytest.raises(ConfigError, match="expected 'reset_mask', found 'mask'"):
+        env.reset(options={"mask": np.array([True, False]), "of another wrapper": 1})
+    with pytest.raises(TypeError, match=r"seed: expected an integer or one a lane, found 'a'"):
         env.reset(seed="a")  # type: ignore[arg-type]
     assert np.array_equal(env.ram(), before)
     env.close()

@@ -42,8 +42,9 @@ test-rust: .venv/.stamp
 	$(RUST_TEST)
 	ROLLCART_SWITCHED_OFF=jit $(RUST_TEST) --test conformance
 
+# Files side by side, the tests of one file in order. Many wait for programs that they start.
 test-python: setup
-	$(PY) -m pytest tests/python
+	$(PY) -m pytest tests/python -n $(or $(WORKERS),2) --dist loadfile
 
 # Each library with its own environment: they are large and want different versions of the same things.
 .venv-sb3/.stamp .venv-ray/.stamp .venv-puffer/.stamp: .venv-%/.stamp: pyproject.toml

@@ -6,7 +6,7 @@ How lanes travel is `_traffic`'s business; here are Gymnasium's forms for those 
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium.error import AlreadyPendingCallError, ResetNeeded
@@ -105,22 +105,13 @@ class SendReceive(VectorEnv[Any, Any, Any]):
         return self._traffic
 
     # What NesVectorEnv has.
-    def _open(self) -> Batch:
-        raise NotImplementedError
+    if TYPE_CHECKING:
 
-    def _beginning(
-        self, seed: Any, options: dict[str, Any] | None
-    ) -> tuple[Any, list[int | None], list[int], bool]:
-        raise NotImplementedError
-
-    def _begun(self, mask: Any, starts: list[int]) -> None:
-        raise NotImplementedError
-
-    def _with_starts(self, infos: dict[str, Any], mask: Any = None) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def _final(self, endings: Any) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def _observation(self, image: Any, ram: Any) -> Any:
-        raise NotImplementedError
+        def _open(self) -> Batch: ...
+        def _beginning(
+            self, seed: Any, options: dict[str, Any] | None
+        ) -> tuple[Any, list[int | None], list[int], bool]: ...
+        def _begun(self, mask: Any, starts: list[int]) -> None: ...
+        def _with_starts(self, infos: dict[str, Any], mask: Any = None) -> dict[str, Any]: ...
+        def _final(self, endings: Any) -> dict[str, Any]: ...
+        def _observation(self, image: Any, ram: Any) -> Any: ...

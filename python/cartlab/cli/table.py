@@ -361,7 +361,13 @@ ROWS: tuple[Row, ...] = (
         "free builds and compilers' folders that can be made again; never a result",
         ("gc --dry-run", "gc --older-than 3 --keep 4", "gc --max-size 2G"),
     ),
-    Row("stop", "stop", "pause", "pause the open round because you ask for it", ('stop --reason "enough"',)),
+    Row(
+        "stop",
+        "stop",
+        "pause",
+        "pause the open round, or end a loop after its round or wave",
+        ('stop --reason "enough"',),
+    ),
 )
 
 BY_NAME = {row.name: row for row in ROWS}

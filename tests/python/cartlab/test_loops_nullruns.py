@@ -40,9 +40,7 @@ def test_the_policies_of_the_table_are_the_loops_own(monkeypatch: pytest.MonkeyP
     """A rule that keeps everything is seen as such: the table judges what the loops would do."""
     from cartlab.loops import policies
 
-    monkeypatch.setattr(
-        policies, "verified", lambda best, values, direction: policies.Decided("keep", "", {})
-    )
+    monkeypatch.setattr(policies, "verified", lambda *_: policies.Decided("keep", "", {}))
     rows = {row.policy: row for row in nullruns.table(100, 1, attempts=2, noises=["normal"])}
     assert rows["verified"].holds is False and rows["verified"].decision == 1.0
 

@@ -183,6 +183,18 @@ def test_a_worker_that_hangs_is_killed_within_its_limit(
     assert cand.path not in listed
 
 
+def test_a_worker_that_does_not_end_is_killed_within_its_limit(
+    project: fake_project.Project, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = project.build(root)
+    before = "#include <unistd.h>\n__attribute__((destructor)) static void stay(void) { for (;;) pause(); }"
+    project.commit("stays", before=before)
+    cand = project.build(root)
+    monkeypatch.setitem(workers.LIMITS_S, "close", 0.5)  # type: ignore[misc]
+    with pytest.raises(WorkerTimeout, match=r"the candidate's worker must answer close within 0\.5 s"):
+        measure.run_block(project.plan(), 0, 0, base, cand, repo=project.path)
+
+
 def test_an_adapter_that_is_not_there_is_bad_input(project: fake_project.Project, root: Path) -> None:
     build, plan = project.build(root), project.plan()
     wrong = dataclasses.replace(plan, workload=dataclasses.replace(plan.workload, command="harness/none.py"))

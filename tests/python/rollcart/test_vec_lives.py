@@ -193,3 +193,25 @@ def test_after_a_call_that_broke_off_every_lane_begins_at_its_start(
     with pytest.raises(RuntimeError, match="lane 1"):
         env.step([LEFT, RIGHT])
     assert env.reset()[1]["xpos"].tolist() == [START, START]
+
+
+def test_a_script_goes_on_with_the_game_after_a_lost_life_and_begins_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reward counts the calls of the script: of every frame since the game began, lives or not."""
+    game = game_with(tmp_path, monkeypatch, {"scripts": ["script.lua"], "reward": {"script": "lua:r"}})
+    script = "local calls = 0\nfunction r()\n  calls = calls + 1\n  return calls\nend"
+    (tmp_path / "stable" / game / "script.lua").write_text(script)
+    env = mk(1, "Disabled", game=game, episodic_life="xspeed", frame_skip=1)
+    env.reset(seed=0)
+    first = env.step([RIGHT])[1][0]
+    calls, lost = first, False
+    while not lost:
+        action = RIGHT if calls < first + 16 else LEFT
+        _, reward, terminated, _, _ = env.step([action])
+        assert reward[0] == calls + 1
+        calls, lost = reward[0], bool(terminated[0])
+    env.reset()
+    assert env.step([RIGHT])[1][0] == calls + 2, "a frame of the reset, one of the step"
+    env.reset(seed=0)
+    assert env.step([RIGHT])[1][0] == first

@@ -105,9 +105,14 @@ def _json(options: dict[str, Any]) -> str:
             return value.item()
         if isinstance(value, np.ndarray):
             return value.tolist()
-        raise TypeError(f"found {value!r}")
+        raise TypeError(type(value))
 
-    try:
-        return json.dumps(options, default=plain, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"options: expected numbers, texts and lists of them; {error}") from None
+    def text(name: str, value: Any) -> str:
+        try:
+            return f"{json.dumps(name)}: {json.dumps(value, default=plain, allow_nan=False)}"
+        except (TypeError, ValueError):
+            raise ConfigError(
+                f"{name}: expected finite numbers, texts and lists of them, found {value!r}"
+            ) from None
+
+    return "{" + ", ".join(text(name, value) for name, value in options.items()) + "}"

@@ -143,6 +143,8 @@ def test_rg4_u22_one_number_for_flags_is_answered_with_the_shape_and_the_way_to_
         ({"crop_mode": "blur"}, "mask.*cut"),
         ({"resize": (0, 84)}, "resize"),
         ({"resize": 84}, "resize"),
+        ({"resize": {84}}, "resize: expected finite numbers.*found"),
+        ({"crop": np.str_}, "crop: expected finite numbers.*found"),
         ({"resize_algorithm": "cubic"}, "area.*nearest.*bilinear"),
         ({"layout": "nchw"}, "chw.*hwc"),
         ({"actions": "fast"}, "discrete.*complex"),
@@ -155,7 +157,7 @@ def test_rg4_u22_one_number_for_flags_is_answered_with_the_shape_and_the_way_to_
         ({"max_episode_steps": 0}, "max_episode_steps"),
         ({"noop_reset_max": -1}, "noop_reset_max"),
         ({"sticky_action_prob": 1.5}, "sticky_action_prob"),
-        ({"sticky_action_prob": float("nan")}, "nan|JSON|finite"),
+        ({"sticky_action_prob": float("nan")}, "sticky_action_prob: expected finite numbers.*nan"),
         ({"info_keys": ["lifes"]}, "lives"),
         ({"num_threads": 0}, "num_threads"),
         ({"engine": "reference"}, "reference"),
@@ -188,3 +190,18 @@ def test_a_bad_option_is_one_clear_config_error(options: dict[str, Any], words: 
                 },
             }
         )
+
+
+def test_options_may_be_arrays_and_numbers_of_numpy() -> None:
+    plain = mk(2, crop=(40, 0, 8, 0), resize=(12, 10), limit=[3, 4], frame_skip=2)
+    other = mk(
+        2,
+        crop=np.array([40, 0, 8, 0], np.int16),
+        resize=np.array([12, 10]),
+        limit=np.array([3, 4]),
+        frame_skip=np.uint8(2),
+    )
+    assert other.single_observation_space == plain.single_observation_space
+    equal(other.reset(seed=1), plain.reset(seed=1))
+    for _ in range(4):
+        equal(other.step([1, 1]), plain.step([1, 1]))

@@ -168,6 +168,7 @@ def test_rg4_u22_one_number_for_flags_is_answered_with_the_shape_and_the_way_to_
         ({"state": 7}, "state"),
         ({"state_catalog": "Level1"}, "state_catalog"),
         ({"state_catalog": []}, "state_catalog"),
+        ({"state_catalog": {"Level1"}}, "state_catalog: expected a list.*found"),
     ],
     ids=str,
 )

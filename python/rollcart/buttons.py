@@ -36,6 +36,13 @@ def names(bits: int) -> str:
     return "+".join(name for name, bit in BITS.items() if bits & bit) or NONE
 
 
+def meanings(pressed: Iterable[Pads]) -> list[str]:
+    """What actions press, as `RIGHT+A`, and NOOP for nothing; the second pad's stand behind a comma."""
+    both = [(names(first), names(second)) for first, second in pressed]
+    texts = [first if second == NONE else f"{first}, {second}" for first, second in both]
+    return ["NOOP" if text == NONE else text for text in texts]
+
+
 def lines(inputs: Iterable[Pads]) -> Iterator[str]:
     """One line a run of equal frames: `FRAMES BUTTONS`, and the second pad's buttons where it holds any."""
     for (first, second), run in groupby(inputs):

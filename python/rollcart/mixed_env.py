@@ -19,11 +19,11 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from rollcart import spaces
+from rollcart import _arguments, spaces
 from rollcart._buffers import Observations
 from rollcart.errors import ConfigError, StateError
 from rollcart.games import BUNDLED
-from rollcart.vector_env import NesVectorEnv, refuse_misnamed
+from rollcart.vector_env import NesVectorEnv
 
 # Arguments that may have one entry a lane.
 _BY_LANE = ("state", "max_episode_steps")
@@ -53,6 +53,8 @@ class MixedNesVectorEnv(NesVectorEnv):
     ) -> None:
         self._parts: list[Part] = []
         lists = [value for value in (game, rom_path) if isinstance(value, (list, tuple))]
+        if not all(lists):
+            raise ConfigError("game, rom_path: expected an entry for each lane, found an empty list")
         count = len(lists[0]) if num_envs in (None, 1) else int(num_envs or 0)
         by_lane = [(key, options.get(key)) for key in _BY_LANE]
         for what, value in (("game", game), ("rom_path", rom_path), *by_lane):
@@ -84,7 +86,8 @@ class MixedNesVectorEnv(NesVectorEnv):
         self._action_shape = self.action_space.shape or ()
         self._dict = first._dict
         image, ram = first._lane_shapes()
-        self._buffers = Observations(count, image, ram, copy=bool(copy))
+        self.copy, self.frame_stack = _arguments.flag("copy", copy), first.frame_stack
+        self._buffers = Observations(count, image, ram, copy=self.copy)
         self._seeded = np.zeros(count, np.bool_)
         # The infos of a game in which no lane was reset: its keys, all of them masked.
         self._nothing: dict[int, dict[str, Any]] = {}
@@ -99,15 +102,14 @@ class MixedNesVectorEnv(NesVectorEnv):
         out: Any = None,
     ) -> tuple[Any, dict[str, Any]]:
         """As `NesVectorEnv.reset`; a state's name is looked for in each lane's own game."""
-        options = options or {}
-        refuse_misnamed(options)
-        masked = "reset_mask" in options
-        mask = self._mask(options["reset_mask"], "reset_mask") if masked else np.ones(self.num_envs, np.bool_)
-        seeds = self._seeds(seed, mask)
+        given = _arguments.reset_options(options)
+        masked = "reset_mask" in given
+        mask = self._mask(given["reset_mask"], "reset_mask") if masked else np.ones(self.num_envs, np.bool_)
+        seeds = self._seeds(seed)
         unready = np.flatnonzero(~mask & ~self._seeded)
         if len(unready):
             raise ResetNeeded(f"lane {unready[0]} was never reset; call reset() before this")
-        states = self._states(options.get("state"))
+        states = self._states(given.get("state"))
         work = []
         for part in self._parts:
             own: dict[str, Any] = {"reset_mask": mask[part.lanes]}
@@ -222,9 +224,10 @@ class MixedNesVectorEnv(NesVectorEnv):
         return part.env.render_lane(at)
 
     def profile(self, lane_clocks: bool | None = None) -> dict[str, float]:
-        """As `NesVectorEnv.profile`, summed over the games."""
+        """As `NesVectorEnv.profile`, summed over the games, but for the largest `memory_per_lane`."""
         profiles = [part.env.profile(lane_clocks) for part in self._parts]
-        return {key: sum(profile.get(key, 0) for profile in profiles) for key in profiles[0]}
+        whole = {key: sum(profile.get(key, 0) for profile in profiles) for key in profiles[0]}
+        return {**whole, "memory_per_lane": max(profile["memory_per_lane"] for profile in profiles)}
 
     # ------------------------------------------------------------------------------------ inside
 

@@ -33,20 +33,25 @@ def action_space(batch: Batch) -> spaces.Space[Any]:
 
 
 def numbers(
-    actions: Any, space: spaces.Space[Any], shape: tuple[int, ...]
+    actions: Any, space: spaces.Space[Any], shape: tuple[int, ...], each: str = " a lane"
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Actions as one row of int64, whatever integers they came as; ValueError for any other thing.
 
-    space: one lane's. shape: that of the whole batch. Ranges are checked natively.
+    space: one lane's. shape: that of the whole batch. each: of what there is one `space`, said
+    behind it. Ranges are checked natively.
     """
     try:
         array = np.asarray(actions)
     except ValueError as error:
-        raise ValueError(f"actions: expected {_wanted(space, shape)}, found {actions!r} ({error})") from None
+        wanted = _wanted(space, shape, each)
+        raise ValueError(f"actions: expected {wanted}, found {actions!r} ({error})") from None
     if array.shape != shape:
-        raise ValueError(f"actions: expected {_wanted(space, shape)}, found shape {array.shape}")
+        raise ValueError(f"actions: expected {_wanted(space, shape, each)}, found shape {array.shape}")
     if array.dtype.kind not in ("iub" if isinstance(space, spaces.MultiBinary) else "iu"):
-        raise ValueError(f"actions: expected {_wanted(space, shape)}, found dtype {array.dtype}")
+        raise ValueError(f"actions: expected {_wanted(space, shape, each)}, found dtype {array.dtype}")
+    if array.dtype == np.uint64:
+        # Beyond int64 they would wrap round, and a refusal name another number.
+        array = np.minimum(array, np.uint64(np.iinfo(np.int64).max))
     return np.ascontiguousarray(array, np.int64).reshape(-1)
 
 
@@ -69,8 +74,8 @@ def check_range(numbers: NDArray[np.int64], space: spaces.Space[Any], lanes: Ite
         )
 
 
-def _wanted(space: spaces.Space[Any], shape: tuple[int, ...]) -> str:
-    text = f"integers of shape {shape}, one {space} a lane"
+def _wanted(space: spaces.Space[Any], shape: tuple[int, ...], each: str) -> str:
+    text = f"integers of shape {shape}, one {space}{each}"
     if isinstance(space, spaces.MultiBinary):
-        text += ' (for one number a lane make the environment with actions="discrete")'
+        text += f' (for one number{each} make the environment with actions="discrete")'
     return text

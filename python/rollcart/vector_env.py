@@ -7,11 +7,11 @@ native module's.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import operator
 import os
 from collections.abc import Sequence
+from copy import deepcopy
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, overload
 
@@ -21,7 +21,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from rollcart import _setup, spaces
+from rollcart import _arguments, _setup, buttons, spaces
 from rollcart import _traffic as ways
 from rollcart._buffers import Observations
 from rollcart._native import Batch, KeptLane
@@ -33,30 +33,6 @@ if TYPE_CHECKING:
     from rollcart.movie import Movie
 
 NTSC_FRAMES_PER_SECOND = 60.0988
-_SEED_MASK = (1 << 64) - 1
-
-
-# What other packages call an option of ours, where the names are not alike.
-ELSEWHERE = {
-    "img_height": "resize",
-    "img_width": "resize",
-    "noop_max": "noop_reset_max",
-    "repeat_action_probability": "sticky_action_prob",
-    "seed": "reset(seed=...)",
-    "stack_num": "frame_stack",
-    "use_restricted_actions": "actions",
-}
-
-
-def refuse_misnamed(options: dict[str, Any]) -> None:
-    """A reset's options by the names that people write for ours. Other keys are other wrappers' and stay.
-
-    Raises:
-        ConfigError: "mask", which would reset every lane where it was passed over, or "states".
-    """
-    for ours, theirs in (("reset_mask", "mask"), ("state", "states")):
-        if theirs in options and ours not in options:
-            raise ConfigError(f"options: expected {ours!r}, found {theirs!r}")
 
 
 class NesVectorEnv(SendReceive):
@@ -130,10 +106,12 @@ class NesVectorEnv(SendReceive):
     # Closing works on what could not be made, too.
     _batch: Batch | None = None
     _lanes: _setup.Lanes | None = None
+    # In a call that lets other threads run.
+    _playing = False
 
     def __new__(cls, game: Any = BUNDLED, *_args: Any, rom_path: Any = None, **_options: Any) -> NesVectorEnv:
         if unknown := _options.keys() - _known_options():
-            raise TypeError(_no_option(cls.__name__, min(unknown)))
+            raise TypeError(_arguments.no_option(cls.__name__, min(unknown), _known_options() - {"self"}))
         if isinstance(game, (list, tuple)) or isinstance(rom_path, (list, tuple)):
             from rollcart.mixed_env import MixedNesVectorEnv
 
@@ -179,11 +157,11 @@ class NesVectorEnv(SendReceive):
         num_threads: int | None = None,
         render_mode: str | None = None,
     ) -> None:
-        self.render_mode = _render_mode(render_mode)
-        mode = _autoreset_mode(autoreset_mode)
-        tells_state = info_keys is None or (info_keys != "numbers" and "state" in info_keys)
-        keys = None if info_keys in (None, "numbers") else [key for key in info_keys if key != "state"]
-        self.metadata = {**type(self).metadata, "autoreset_mode": mode}
+        self.render_mode = _arguments.render_mode(render_mode)
+        mode = _arguments.autoreset_mode(autoreset_mode)
+        keys, tells_state = _arguments.info_keys(info_keys)
+        self.copy = _arguments.flag("copy", copy)
+        self.metadata = {**deepcopy(type(self).metadata), "autoreset_mode": mode}
         options = {
             "num_envs": num_envs,
             "engine": engine,
@@ -225,7 +203,6 @@ class NesVectorEnv(SendReceive):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._action_shape = self.action_space.shape or ()
         self.frame_stack = int(frame_stack)
-        self.copy = bool(copy)
         self._buffers = Observations(self.num_envs, batch.image_shape, batch.ram_bytes, copy=self.copy)
         self._dict = obs == "dict"
         self._batch_size = ways.batch_size_of(batch_size, self.num_envs)
@@ -258,7 +235,11 @@ class NesVectorEnv(SendReceive):
         batch = self._open()
         mask, seeds, starts, anew = self._beginning(seed, options)
         image, ram = self._buffers.take(out)
-        infos = batch.reset(mask, seeds, starts, anew, image, ram)
+        self._playing = True
+        try:
+            infos = batch.reset(mask, seeds, starts, anew, image, ram)
+        finally:
+            self._playing = False
         self._begun(mask, starts)
         return self._observation(image, ram), self._with_starts(infos, mask)
 
@@ -266,14 +247,13 @@ class NesVectorEnv(SendReceive):
         self, seed: Any, options: dict[str, Any] | None
     ) -> tuple[Any, list[int | None], list[int], bool]:
         """Mask (or None), seeds and starts of a reset, all checked, and whether a start was chosen."""
-        options = options or {}
-        refuse_misnamed(options)
-        mask = self._mask(options.get("reset_mask"), "reset_mask") if "reset_mask" in options else None
-        seeds = self._seeds(seed, mask)
-        starts, chosen = self._starts, options.get("state") is not None
+        given = _arguments.reset_options(options)
+        mask = self._mask(given["reset_mask"], "reset_mask") if "reset_mask" in given else None
+        seeds = self._seeds(seed)
+        starts, chosen = self._starts, given.get("state") is not None
         if chosen:
             assert self._lanes is not None
-            wanted = _setup.chosen(self._lanes, 'options["state"]', options["state"], starts)
+            wanted = _setup.chosen(self._lanes, 'options["state"]', given["state"], starts)
             starts = wanted if mask is None else np.where(mask, wanted, starts).tolist()
         return mask, seeds, starts, chosen
 
@@ -295,7 +275,11 @@ class NesVectorEnv(SendReceive):
         batch = self._open()
         numbers = spaces.numbers(actions, self.single_action_space, self._action_shape)
         image, ram = self._buffers.take(out)
-        reward, terminated, truncated, infos, ended = batch.step(numbers, image, ram)
+        self._playing = True
+        try:
+            reward, terminated, truncated, infos, ended = batch.step(numbers, image, ram)
+        finally:
+            self._playing = False
         self._with_starts(infos)
         if ended:
             infos |= self._final(batch.endings())
@@ -312,6 +296,13 @@ class NesVectorEnv(SendReceive):
         if self._traffic is not None:
             self._traffic.close()
         self._batch = self._lanes = None
+
+    def __enter__(self) -> NesVectorEnv:
+        """Of `with`, which closes the environment at its end."""
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -333,6 +324,15 @@ class NesVectorEnv(SendReceive):
     def action_buttons(self) -> list[tuple[int, int]] | None:
         """For actions of one number: what each presses on both pads, as masks."""
         return self._open().action_buttons
+
+    def get_action_meanings(self) -> list[str]:
+        """For actions of one number: the buttons that each presses, as `RIGHT+A`; NOOP for none."""
+        if (pressed := self.action_buttons) is None:
+            raise ConfigError(
+                f"actions: expected one number each, found {self.single_action_space}; a table of actions or "
+                '"discrete" has meanings'
+            )
+        return buttons.meanings(pressed)
 
     def ram(self) -> NDArray[np.uint8]:
         """Every console's RAM, uint8[num_envs, 2048], a copy."""
@@ -443,6 +443,11 @@ class NesVectorEnv(SendReceive):
     def _open(self) -> Batch:
         if self._batch is None:
             raise ClosedEnvironmentError("this environment was closed; make a new one")
+        if self._playing:
+            raise RuntimeError(
+                "another call of this environment is running, in another thread or under a signal handler; "
+                "an environment is for one call at a time"
+            )
         if self._traffic is not None and not self._traffic.idle():
             raise AlreadyPendingCallError(
                 "lanes are on their way: recv() all of them before other calls", "recv"
@@ -520,62 +525,13 @@ class NesVectorEnv(SendReceive):
     def _all_or(self, mask: Any) -> list[bool]:
         return [True] * self.num_envs if mask is None else self._mask(mask, "mask").tolist()
 
-    def _seeds(self, seed: Any, mask: Any) -> list[int | None]:
-        seeds: list[int | None]
-        if seed is None:
-            seeds = [None] * self.num_envs
-        elif isinstance(seed, (int, np.integer)):
-            if seed < 0:
-                raise ValueError(f"seed: expected 0 or more, found {seed}")
-            super().reset(seed=int(seed))
-            seeds = [int(seed) + lane for lane in range(self.num_envs)]
-        elif isinstance(seed, (str, bytes, float)):
-            raise TypeError(f"seed: expected an integer or one a lane, found {seed!r}")
-        else:
-            seeds = [None if one is None else operator.index(one) for one in seed]
-            if len(seeds) != self.num_envs:
-                raise ValueError(
-                    f"seed: expected an integer or {self.num_envs} of them, one a lane, found {len(seeds)}"
-                )
-            if any(one is not None and one < 0 for one in seeds):
-                raise ValueError(f"seed: expected 0 or more for each lane, found {seeds}")
-        if not self._seeded.all():
-            # A lane that never got a seed takes its own from the environment's, which is random if nobody
-            # gave one.
-            base = self.np_random_seed or 0
-            for lane in range(self.num_envs):
-                if seeds[lane] is None and not self._seeded[lane]:
-                    seeds[lane] = base + lane
-        return [None if one is None else one & _SEED_MASK for one in seeds]
+    def _seeds(self, seed: Any) -> list[int | None]:
+        whole, seeds = _arguments.seeds(seed, self.num_envs)
+        if whole is not None:
+            super().reset(seed=whole)
+        return _arguments.native_seeds(seeds, self._seeded, self)
 
 
 @cache
 def _known_options() -> frozenset[str]:
     return frozenset(inspect.signature(NesVectorEnv.__init__).parameters)
-
-
-def _no_option(owner: str, name: str) -> str:
-    """What to say of an argument that there is none of: what it is called here, if that can be guessed."""
-    near = difflib.get_close_matches(name, _known_options() - {"self"}, 1)
-    meant = ELSEWHERE.get(name) or (near[0] if near else "")
-    advice = f"did you mean {meant}?" if meant else "help(rollcart.NesVectorEnv) lists them"
-    return f"{owner}: there is no option {name!r}; {advice}"
-
-
-def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
-    try:
-        return AutoresetMode(mode)
-    except ValueError:
-        values = ", ".join(repr(known.value) for known in AutoresetMode)
-        raise ConfigError(
-            f"autoreset_mode: expected an AutoresetMode or one of {values}, found {mode!r}"
-        ) from None
-
-
-def _render_mode(mode: str | None) -> str | None:
-    if mode not in (None, "rgb_array"):
-        raise ConfigError(
-            f"render_mode: expected None or 'rgb_array', found {mode!r}; for a window wrap the environment "
-            "in gymnasium.wrappers.vector.HumanRendering"
-        )
-    return mode

@@ -100,3 +100,26 @@ def test_doctor_survives_a_module_that_is_not_of_these_sources(
     said = capsys.readouterr().out
     assert "native module" in said and sps.REBUILD in said and "environments" in said
     assert [one.level for one in doctor.examine(seconds=0.01)[0] if one.name == "environments"] == ["wrong"]
+
+
+@pytest.mark.parametrize("options", [3, [], "state", ("state", "Level2")], ids=repr)
+def test_options_of_a_reset_that_are_no_dict_are_refused(options: Any) -> None:
+    env, mixed = rollcart.NesVectorEnv(num_envs=2), rollcart.NesVectorEnv(["CartRunner-Nes-v0"] * 2)
+    for reset in (env.reset, env.async_reset, mixed.reset, rollcart.NesEnv().reset):
+        with pytest.raises(TypeError, match="options: expected a dict or None, found"):
+            reset(options=options)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"copy": "no"}, "copy: expected True or False, found 'no'"),
+        ({"copy": None}, "copy: expected True or False, found None"),
+        ({"info_keys": "xpos"}, "info_keys: expected a list of names"),
+    ],
+    ids=str,
+)
+def test_a_value_that_python_would_take_for_another_is_refused(option: Any, message: str) -> None:
+    for game in ("CartRunner-Nes-v0", ["CartRunner-Nes-v0"] * 2):
+        with pytest.raises(ConfigError, match=message):
+            rollcart.NesVectorEnv(game, 2, **option)

@@ -172,3 +172,37 @@ def test_rg19_u37_a_window_shows_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
     env = wrappers.HumanRendering(mk(2, render_mode="rgb_array"))
     played(env, 3)
     env.close()
+
+
+def test_rg5_what_an_instance_tells_is_its_own() -> None:
+    env = mk(2)
+    env.metadata["render_modes"].append("mine")
+    single = rollcart.NesEnv()
+    single.metadata["render_modes"].append("mine")
+    for other in (mk(2), rollcart.NesEnv()):
+        assert other.metadata["render_modes"] == type(other).metadata["render_modes"] == ["rgb_array"]
+
+
+def test_rg24_the_single_environment_speaks_of_one() -> None:
+    env = rollcart.NesEnv(actions="all", max_episode_steps=1, **SMALL)
+    env.reset(seed=np.int64(3))
+    assert env.np_random_seed == 3
+    with pytest.raises(ValueError, match=r"shape \(9,\), one MultiBinary\(9\) \(for one number make"):
+        env.step(3)
+    env.step(np.zeros(9, np.int8))
+    with pytest.raises(gymnasium.error.ResetNeeded, match=r"call reset\(\)"):
+        env.step(np.zeros(9, np.int8))
+    for many in ({"batch_size": 1}, {"game": ["CartRunner-Nes-v0"]}, {"rom_path": [b""]}):
+        with pytest.raises(TypeError, match="NesEnv has one lane"):
+            rollcart.NesEnv(**many)  # type: ignore[arg-type]
+
+
+def test_wrappers_reach_what_actions_press() -> None:
+    env = gymnasium.make(ID, actions=[[], ["RIGHT", "A"], 2], **SMALL)
+    assert env.get_wrapper_attr("get_action_meanings")() == ["NOOP", "A+RIGHT", "B"]
+    assert env.get_wrapper_attr("action_buttons") == [(0, 0), (129, 0), (2, 0)]
+    assert env.get_wrapper_attr("game") == "CartRunner-Nes-v0"
+    two = mk(1, players=2, actions="discrete").get_action_meanings()
+    assert len(two) == 1296 and two[0] == "NOOP" and two[36] == "-, UP"
+    with pytest.raises(rollcart.errors.ConfigError, match="MultiBinary"):
+        mk(1, actions="all").get_action_meanings()

@@ -267,3 +267,31 @@ def test_u34_an_interrupt_ends_a_loop_of_steps() -> None:
     finally:
         child.kill()
     assert child.returncode != 0 and "KeyboardInterrupt" in error
+
+
+def test_rg20_with_closes_at_its_end_whatever_happened() -> None:
+    with mk(2) as env:
+        env.reset(seed=0)
+    assert env.closed
+    with pytest.raises(KeyError, match="meant"), mk(2) as env:
+        raise KeyError("meant")
+    assert env.closed
+
+
+def test_a_call_into_a_running_one_is_told_so_and_changes_nothing() -> None:
+    # From a signal handler, which runs inside the step, as another thread's call would.
+    done = run(
+        "import signal, rollcart\n"
+        "def ask(*_):\n"
+        "    for call in (env.ram, env.snapshot, env.reset, lambda: env.step([0] * 4096)):\n"
+        "        try: call()\n"
+        "        except RuntimeError as error: told.append('one call at a time' in str(error))\n"
+        "told = []\n"
+        "env = rollcart.NesVectorEnv(num_envs=4096, frame_skip=60, resize=(2, 2), frame_stack=1, obs='ram')\n"
+        "env.reset(seed=0)\n"
+        "signal.signal(signal.SIGALRM, ask)\n"
+        "signal.setitimer(signal.ITIMER_REAL, 0.2)\n"
+        "infos = env.step([0] * 4096)[4]\n"
+        "print(told, int(infos['elapsed_steps'].sum()), env.step([0] * 4096)[4]['elapsed_steps'][0])\n"
+    )
+    assert done.stdout.strip() == f"{[True] * 4} 4096 2", done.stderr

@@ -14,6 +14,7 @@ from vec_common import MODES, equal, mk, random_actions
 from vec_model import GAME
 
 import rollcart
+from rollcart.envs._sb3_lanes import Sb3Lanes
 from rollcart.errors import ConfigError, StateError
 
 HOME, OTHER = "CartRunner-Nes-v0", "Second-Nes-v0"
@@ -295,3 +296,27 @@ def test_what_a_whole_batch_refuses_a_mixed_one_refuses_too(games: Path) -> None
     with pytest.raises(ValueError, match="lane 4"):
         env.render_lane(4)
     assert env.snapshot() == before
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_libraries_find_what_they_ask_of_lanes_of_one_game(games: Path, mode: str) -> None:
+    env = mk(4, mode, game=GAMES, limit=2)
+    assert (env.copy, env.frame_stack) == (True, 2)
+    lanes = Sb3Lanes(env)
+    lanes.reset()
+    lanes.step(np.zeros(4, np.int64))
+    _, _, dones, infos = lanes.step(np.zeros(4, np.int64))
+    assert dones.all() and all(info["terminal_observation"].shape == (2, 12, 10) for info in infos)
+
+
+def test_the_largest_lane_is_told_and_not_all_games_together(games: Path) -> None:
+    env, alone = mk(4, game=GAMES), mk(2)
+    for one in (env, alone):
+        one.reset(seed=0)
+    assert env.profile()["memory_per_lane"] < 1.5 * alone.profile()["memory_per_lane"]
+
+
+def test_a_list_of_no_games_is_refused() -> None:
+    for empty in ({"game": []}, {"rom_path": ()}):
+        with pytest.raises(ConfigError, match="empty list"):
+            mk(1, **empty)

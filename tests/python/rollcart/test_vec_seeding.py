@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from vec_common import LEVELS, equal, mk, random_actions
 
+import rollcart
 from rollcart.errors import ConfigError, StateError
 
 RANDOM = {"noop_reset_max": 30, "sticky_action_prob": 0.25}
@@ -209,3 +210,34 @@ def test_an_unknown_state_is_answered_with_those_that_there_are() -> None:
     with pytest.raises(StateError):
         env.reset(options={"state": b"no state"})
     assert env.snapshot() == before
+
+
+def test_rg14_a_generator_that_the_caller_sets_decides_where_no_seed_is_given() -> None:
+    def begun(seed: int, make: Any = mk) -> Any:
+        env = make(**RANDOM)
+        env.np_random = np.random.default_rng(seed)
+        env.reset()
+        return env.snapshot()
+
+    for make in (mk, rollcart.NesEnv):
+        assert begun(1, make) == begun(1, make) != begun(2, make)
+
+
+def test_rg14_the_seed_that_one_console_drew_replays_its_run() -> None:
+    env, other = rollcart.NesEnv(**RANDOM), rollcart.NesEnv(**RANDOM)
+    first = [env.reset(), *(env.step(6) for _ in range(20))]
+    equal(first, [other.reset(seed=env.np_random_seed), *(other.step(6) for _ in range(20))])
+    unseeded = [env.reset(), *(env.step(6) for _ in range(20))]
+    equal(unseeded, [other.reset(), *(other.step(6) for _ in range(20))])
+
+
+@pytest.mark.parametrize("seed", [(4, 5), np.array([4, 5]), range(4, 6), np.array(4), np.uint8(4)], ids=repr)
+def test_rg13_seeds_come_as_any_integer_or_row_of_them(seed: Any) -> None:
+    env = mk(2, **RANDOM)
+    equal(env.reset(seed=4), env.reset(seed=seed))
+
+
+@pytest.mark.parametrize("seed", [{4, 5}, {4: 1, 5: 2}, b"45", np.array(4.5)], ids=repr)
+def test_rg13_what_has_no_order_or_is_no_number_is_no_seed(seed: Any) -> None:
+    with pytest.raises(TypeError, match="seed: expected an integer or one a lane, found"):
+        mk(2).reset(seed=seed)

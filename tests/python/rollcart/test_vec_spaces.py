@@ -206,3 +206,10 @@ def test_options_may_be_arrays_and_numbers_of_numpy() -> None:
     equal(other.reset(seed=1), plain.reset(seed=1))
     for _ in range(4):
         equal(other.step([1, 1]), plain.step([1, 1]))
+
+
+def test_rg4_a_number_beyond_64_bits_is_not_told_as_another_one() -> None:
+    env = mk(2)
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"action \d{19} of lane 0 is out of range"):
+        env.step(np.array([2**63, 0], np.uint64))

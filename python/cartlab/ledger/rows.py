@@ -15,18 +15,22 @@ from typing import Any
 from cartlab.ledger.attempts import Attempt, attempts_of, blocks_of
 from cartlab.ledger.chain import Event
 from cartlab.ledger.columns import RESULTS_TSV_COLUMNS, header, line_of
-from cartlab.model import BUSY, POLICY, STATUSES, Block, Json, Workload
+from cartlab.model import BUSY, POLICY, STATUSES, Block, Json, PairKey, Workload
 
 
 def results_tsv(events: Sequence[Event]) -> str:
     """The whole results.tsv of these events."""
     attempts = attempts_of(events)
+    # A row needs the runs of its own pair alone: a long ledger has thousands of pairs.
+    related: dict[PairKey, dict[str, Attempt]] = {}
+    for name, attempt in attempts.items():
+        related.setdefault(attempt.plan.pair, {})[name] = attempt
     lines = [header()]
     for event in events:
         if event["type"] == "attempt_finished" and event["attempt"] in attempts:
             attempt = attempts[event["attempt"]]
             if attempt.plan.recorded and attempt.finished is event["body"]:
-                lines.append(line_of(row_of(attempt, attempts)))
+                lines.append(line_of(row_of(attempt, related[attempt.plan.pair])))
         elif event["type"] == "import":
             lines.append(line_of(imported_row(event)))
     return "\n".join(lines) + "\n"
@@ -71,7 +75,9 @@ def speeds(blocks: Iterable[Block], workload: Workload, side: str = "cand") -> l
 
 
 def row_of(attempt: Attempt, attempts: Mapping[str, Attempt]) -> Json:
-    """The row of a finished attempt; column name -> value, None where there is none."""
+    """The row of a finished attempt; column name -> value, None where there is none. attempts: those of its
+    pair at least.
+    """
     # Read late: it is most of what importing the ledger costs, and `next` needs none of it.
     import statistics
 

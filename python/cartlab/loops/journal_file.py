@@ -100,7 +100,10 @@ class Journal:
         """The results since the newest config."""
         out: list[Result] = []
         for line in self.lines:
-            out = [] if isinstance(line, Config) else [*out, line]
+            if isinstance(line, Config):
+                out = []
+            else:
+                out.append(line)
         return out
 
 

@@ -26,12 +26,13 @@ def checked_lines(data: bytes) -> Iterator[tuple[int, dict[str, Any] | None, str
     states.
     """
     previous, number = "0" * 64, 0
+    whole = data.count(b"\n")
     for line_number, line in enumerate(data.split(b"\n"), start=1):
         if not line:
-            if line_number <= data.count(b"\n"):
+            if line_number <= whole:
                 yield line_number, None, "an empty line"
             continue
-        if line_number > data.count(b"\n"):
+        if line_number > whole:
             yield line_number, None, "a torn last line"
             continue
         try:

@@ -151,14 +151,11 @@ def legal(goal: Goal) -> None:
 # --- the baseline ---------------------------------------------------------------------------------------
 
 
-def next_number(desk: Desk, goal: Goal) -> int:
-    """The next experiment's number, counted over the whole file."""
-    return len(session.journal_of(desk.ledger.events(), goal.id).results) + 1
-
-
-def attempt(desk: Desk, goal: Goal) -> Try:
-    """A new attempt of the next experiment; nothing is recorded yet."""
-    number = next_number(desk, goal)
+def attempt(goal: Goal) -> Try:
+    """A new attempt of the next experiment, counted over the whole file; nothing is recorded yet."""
+    earlier = journal_file.parse(str(goal.body.get("before") or "")).results
+    decided = [one for one in goal.tries if one.decision is not None and not one.decision.get("retried")]
+    number = len(earlier) + len(decided) + 1
     again = sum(1 for one in goal.tries if one.round == number)
     name = f"{goal.id}-r{number}" + (f".{again + 1}" if again else "")
     return Try(name, number, segment=goal.segment)
@@ -169,7 +166,7 @@ def measure_baseline(desk: Desk, entry: Entry | None = None) -> Try:
     there is nothing to compare with.
     """
     goal = desk.goal()
-    one = attempt(desk, goal)
+    one = attempt(goal)
     told = entry or Entry("baseline", {"hypothesis": session.BASELINE_HYPOTHESIS})
     if goal.state != "running":
         desk.tell("state", state="running", reason="")
@@ -227,7 +224,7 @@ def log(desk: Desk, entry: Entry) -> Try:
             if same:
                 return found
         goal = desk.goal()
-        one = attempt(desk, goal)
+        one = attempt(goal)
         desk.step(one, "proposed", base=goal.accepted)
         desk.step(one, "dispatched", driver="agent")
         return submit(desk, one, entry, source or desk.worktree(goal).path, rollback=source is None)

@@ -68,7 +68,7 @@ def one_experiment(desk: Desk, researcher: str) -> Try:
 
 def start(desk: Desk, goal: Goal) -> Dispatch:
     """The working copy, the prompt and the inbox of the next experiment."""
-    one = recording.attempt(desk, goal)
+    one = recording.attempt(goal)
     desk.step(one, "proposed", base=goal.accepted)
     work = desk.work_folder(one.id) / WORKING
     trees.lay(desk.repo, goal.accepted, work)

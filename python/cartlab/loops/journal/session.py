@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from cartlab.errors import UsageError
 from cartlab.loops import journal_file, policies
 from cartlab.loops.compliance import DIFF_CAP
-from cartlab.loops.confidence import confidence
+from cartlab.loops.confidence import Point, confidence
 from cartlab.loops.goals import Goal, Try
 from cartlab.loops.journal_file import NO_COMMIT, Config, Journal, Result
 from cartlab.loops.protocol import Protocol
@@ -189,34 +189,46 @@ def ending(goal: Goal, now: datetime) -> tuple[str, str] | None:
 def journal_of(events: Iterable[Mapping[str, Any]], goal_id: str) -> Journal:
     """autoresearch.jsonl of a goal: what was there before, a config an `init`, a result a decision."""
     own = [event for event in events if _belongs(event, goal_id)]
-    commits = {
-        event["attempt"]: str(event["body"]["commit"])
-        for event in own
-        if event["type"] == "proposal" and event["body"]["state"] in ("submitted", "accepted")
-    }
-    asi = {
-        event["attempt"]: dict(event["body"].get("asi") or {})
-        for event in own
-        if event["type"] == "proposal" and event["body"]["state"] == "submitted"
-    }
-    told = {
-        event["attempt"]: str(event["body"]["strategy"])
-        for event in own
-        if event["type"] == "proposal" and event["body"]["state"] == "submitted"
-    }
-    lines: list[Config | Result] = []
+    submitted: dict[str, Mapping[str, Any]] = {}
+    commits: dict[str, str] = {}
     for event in own:
-        body = event["body"]
+        if event["type"] == "proposal" and event["body"]["state"] in ("submitted", "accepted"):
+            commits[event["attempt"]] = str(event["body"]["commit"])
+            if event["body"]["state"] == "submitted":
+                submitted[event["attempt"]] = event["body"]
+    out = _Lines()
+    for event in own:
+        body, name = event["body"], event["attempt"]
         if event["type"] == "goal" and "journal" in body.get("describes", {}):
             if body["op"] == "opened":
-                before = body["describes"].get("before") or ""
-                lines += journal_file.parse(before).lines
+                for line in journal_file.parse(body["describes"].get("before") or "").lines:
+                    out.take(line)
             terms = Terms.from_json(body["describes"]["journal"])
-            lines.append(Config(terms.name, terms.metric, terms.unit, terms.direction))
+            out.take(Config(terms.name, terms.metric, terms.unit, terms.direction))
         elif event["type"] == "decision" and not body.get("retried"):
-            name = event["attempt"]
-            lines.append(_result(Journal(tuple(lines)), event, commits.get(name), asi.get(name, {}), told))
-    return Journal(tuple(lines))
+            out.take(_result(out, event, commits.get(name), submitted.get(name, {})))
+    return Journal(tuple(out.lines))
+
+
+@dataclass
+class _Lines:
+    """The lines so far, and what the next result has to know of them, as Journal tells of a whole file."""
+
+    lines: list[Config | Result] = field(default_factory=list)
+    config: Config | None = None
+    runs: int = 0
+    segment: int = 0
+    current: list[Point] = field(default_factory=list)
+
+    def take(self, line: Config | Result) -> None:
+        """Append a line."""
+        self.lines.append(line)
+        if isinstance(line, Config):
+            self.segment += bool(self.current)
+            self.config, self.current = line, []
+        else:
+            self.runs += 1
+            self.current.append(Point(line.metric, line.status))
 
 
 def _belongs(event: Mapping[str, Any], goal_id: str) -> bool:
@@ -228,34 +240,30 @@ def _belongs(event: Mapping[str, Any], goal_id: str) -> bool:
 
 
 def _result(
-    so_far: Journal,
-    event: Mapping[str, Any],
-    commit: str | None,
-    asi: dict[str, Any],
-    told: Mapping[str, str],
+    so_far: _Lines, event: Mapping[str, Any], commit: str | None, submitted: Mapping[str, Any]
 ) -> Result:
     body, config = event["body"], so_far.config
     assert config is not None
     status = VIEWS[body["status"]].journal
     metric = None if body.get("value") is None else float(body["value"])
+    asi = dict(submitted.get("asi") or {})
     if body["status"] in ("inconclusive", "busy_invalid"):
         asi["inconclusive"] = True
     if status != "keep":
         asi.setdefault("rollback_reason", str(body["insight"]))
     stamp = datetime.fromisoformat(event["time"].replace("Z", "+00:00")).timestamp()
-    one = Result(
-        run=len(so_far.results) + 1,
+    return Result(
+        run=so_far.runs + 1,
         commit=commit[:7] if commit and status == "keep" else NO_COMMIT,
         metric=metric,
         status=status,
-        description=told.get(event["attempt"], ""),
+        description=str(submitted.get("strategy", "")),
         metrics={name: float(value) for name, value in (body.get("metrics") or {}).items()},
         timestamp=round(stamp * 1000),
         segment=so_far.segment,
+        confidence=confidence([*so_far.current, Point(metric, status)], config.direction, "factory"),
         asi=asi,
     )
-    sure = confidence(journal_file.points([*so_far.current(), one]), config.direction, "factory")
-    return replace(one, confidence=sure)
 
 
 def named(goal: Goal) -> str:

@@ -189,7 +189,7 @@ def stopping() -> Iterator[None]:
     global _stopped
     with _starting:
         _stopped = True
-        for pid in _running:
+        for pid in tuple(_running):  # other threads take theirs out meanwhile
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)
     try:

@@ -146,7 +146,9 @@ def _first_line(path: Path) -> Iterator[list[float]]:
     def watch() -> None:
         while True:
             ended = over.wait(_POLL_S)
-            if b"\n" in path.read_bytes()[:65536]:
+            with path.open("rb") as file:
+                head = file.read(65536)
+            if b"\n" in head:
                 found.append(time.monotonic() - began)
                 return
             if ended:

@@ -100,7 +100,7 @@ class Replay:
             return
         try:
             handler(event)
-        except (KeyError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             self._say(
                 event["attempt"], f"the {event['type']} event cannot be read: {type(error).__name__} {error}"
             )

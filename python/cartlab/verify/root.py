@@ -70,7 +70,7 @@ def _rows(root: Path, replay: Replay) -> list[tuple[str, str]]:
     table = root / "results.tsv"
     if not table.exists():
         return []
-    head, *lines = table.read_text(encoding="utf-8").rstrip("\n").split("\n")
+    head, *lines = table.read_text(encoding="utf-8", errors="replace").rstrip("\n").split("\n")
     names = head.split("\t")
     out = []
     for line in lines:

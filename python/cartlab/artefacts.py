@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cartlab import disk
+from cartlab.errors import BadInput
 from cartlab.model import utf8
 
 AGGREGATE_SCHEMA = "cartlab.aggregate/1"
@@ -54,6 +55,19 @@ def write_whole(path: Path, text: str) -> Path:
     disk.current().make_folder(path.parent)
     disk.replace_bytes(disk.current(), path, utf8(text))
     return path
+
+
+def read_text(path: Path, what: str, hint: str = "") -> str:
+    """A person's file; BadInput where there is none that can be read, or where it is no UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"expected {what} at {path}; {error.strerror}", hint) from None
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"{path.name} must be UTF-8 text; found {error.object[error.start]:#04x} at byte {error.start}",
+            "save it as UTF-8",
+        ) from None
 
 
 def sha256_of(path: Path) -> str:

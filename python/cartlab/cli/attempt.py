@@ -53,7 +53,7 @@ def _foresee(context: Context, request: Request) -> None:
     from cartlab.loops import byhand
 
     if request.verb != "start":
-        desk = loopdesk.foreseen(context, request.flags)
+        desk = loopdesk.foreseen(context, request.flags, request.what or "")
         desk.require_free()
         byhand.open_try(desk, request.what)
         return
@@ -96,7 +96,7 @@ def run(context: Context, request: Request) -> Outcome:
             f"prompt: {given.prompt}",
         ]
         return out
-    desk = loopdesk.current_desk(context, ledger, request.flags)
+    desk = loopdesk.current_desk(context, ledger, request.flags, request.what or "")
     if request.verb == "submit":
         one = byhand.submit_by_hand(desk, request.what, request.strategy)
     else:

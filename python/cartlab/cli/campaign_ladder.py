@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
+from cartlab.artefacts import read_text
 from cartlab.cli import campaign_desk
 from cartlab.cli.context import Context
-from cartlab.errors import BadInput, UsageError
+from cartlab.errors import UsageError
 from cartlab.outcome import Outcome
 
 
@@ -73,10 +74,7 @@ def run(context: Context, request: Request) -> Outcome:
     campaign = campaign_desk.look(context, request.slug)
     program = ""
     if request.program is not None:
-        try:
-            program = (context.cwd / request.program).read_text(encoding="utf-8")
-        except OSError as error:
-            raise BadInput(f"expected the lever's program at {request.program}; {error.strerror}") from None
+        program = read_text(context.cwd / request.program, "the lever's program")
     writes = bool(request.add or request.searched)
     out = campaign_desk.answer(context, campaign)
     if writes and not request.dry_run:

@@ -47,7 +47,7 @@ def run(context: Context, request: Request) -> Outcome:
 
 
 def _loops(context: Context) -> list[Finding]:
-    """What there is to say about a research loop of this root."""
+    """What there is to say about the running research loops of this root, else about its newest."""
     try:
         root = context.root.path
     except CartlabError:
@@ -59,12 +59,13 @@ def _loops(context: Context) -> list[Finding]:
     from cartlab.advice import GOOD, POOR, Finding
     from cartlab.ledger import Ledger
     from cartlab.loops import stall
-    from cartlab.loops.desk import newest
+    from cartlab.loops.desk import going, newest
 
-    goal = newest(Ledger.open(root, mend=False).events())
-    if goal is None:
-        return []
-    why = stall.stalled(goal, datetime.now(timezone.utc), stall.held(root, goal.id))
-    level = POOR if why else GOOD
-    hint = "go on with `supervise` or `attempt start`, or end it with `stop`" if why else ""
-    return [Finding("loop", level, why or f"{goal.id} is {goal.state}", hint)]
+    events = Ledger.open(root, mend=False).events()
+    out, now = [], datetime.now(timezone.utc)
+    last = newest(events)
+    for goal in going(events) or ([last] if last is not None else []):
+        why = stall.stalled(goal, now, stall.held(root, goal.id))
+        hint = "go on with `supervise` or `attempt start`, or end it with `stop`" if why else ""
+        out.append(Finding("loop", POOR if why else GOOD, why or f"{goal.id} is {goal.state}", hint))
+    return out

@@ -6,10 +6,11 @@ import argparse
 import hashlib
 from dataclasses import dataclass
 
+from cartlab.artefacts import read_text
 from cartlab.cli import loopdesk
 from cartlab.cli.context import Context
 from cartlab.cli.options import positive
-from cartlab.errors import BadInput, UsageError
+from cartlab.errors import UsageError
 from cartlab.outcome import Outcome
 from cartlab.root import make_folder
 
@@ -72,10 +73,7 @@ def run(context: Context, request: Request) -> Outcome:
     from cartlab.loops.design import parse_design
 
     path = context.cwd / request.design
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"expected a design document at {path}; {error.strerror}") from None
+    text = read_text(path, "a design document")
     design = parse_design(text)
     folder = context.cwd / request.experiment if request.experiment else path.parent
     context.about = folder

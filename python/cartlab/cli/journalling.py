@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cartlab.artefacts import read_text
 from cartlab.cli import loopdesk
 from cartlab.cli.context import Context
 from cartlab.errors import BadInput, NotLegalNow, UsageError
@@ -135,12 +136,7 @@ def wish_of(context: Context, given: dict[str, Any], flags: loopdesk.Flags) -> W
 
 
 def _text(context: Context, name: str | None) -> str:
-    if name is None:
-        return ""
-    try:
-        return (context.cwd / name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"expected a script at {context.cwd / name}; {error}") from None
+    return "" if name is None else read_text(context.cwd / name, "a script")
 
 
 def init(context: Context, request: Request) -> Outcome:
@@ -451,10 +447,12 @@ def idea(context: Context, request: Request) -> Outcome:
         out.text = [f"{at}. {text}" for at, text in enumerate(ideas.listed(path), 1)] or ["no ideas wait"]
     elif request.dry_run:
         out.status, out.text = "planned", [f"would {request.word}: {' '.join(request.words)}"]
-    elif request.word == "add":
-        out.text = [f"added: {ideas.add(path, ' '.join(request.words))}"]
     else:
-        out.text = [f"pruned: {text}" for text in ideas.prune(path, list(request.words))]
+        with desk.ledger.holding():  # two who write at once lose no idea
+            if request.word == "add":
+                out.text = [f"added: {ideas.add(path, ' '.join(request.words))}"]
+            else:
+                out.text = [f"pruned: {text}" for text in ideas.prune(path, list(request.words))]
     out.details = {"ideas": ideas.listed(path), "file": str(path)}
     return out
 

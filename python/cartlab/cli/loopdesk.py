@@ -14,7 +14,7 @@ from cartlab.loops import isolation
 from cartlab.root import make_folder
 
 if TYPE_CHECKING:
-    from cartlab.ledger import Ledger
+    from cartlab.ledger import Event, Ledger
     from cartlab.loops.desk import Desk
     from cartlab.loops.goals import Goal
 
@@ -147,25 +147,24 @@ def as_it_is(context: Context) -> Ledger | None:
     return Ledger.open(root, mend=False) if (root / "events.jsonl").is_file() else None
 
 
-def foreseen(context: Context, chosen: Flags | None = None) -> Desk:
+def foreseen(context: Context, chosen: Flags | None = None, attempt: str | None = None) -> Desk:
     """current_desk() for a dry run: the same refusals, and nothing is written."""
     ledger = as_it_is(context)
     if ledger is None:
         raise _no_goal()
-    return current_desk(context, ledger, chosen)
+    return current_desk(context, ledger, chosen, attempt)
 
 
 def goal_of(context: Context, file: str) -> Goal | None:
     """The goal of a protocol as the ledger has it, None where it is not opened yet; BadInput for a protocol
     that cannot be read. Nothing is written.
     """
-    from cartlab.loops import desk, opening, supervise
+    from cartlab.loops import opening, supervise
 
     path = protocol_file(context, file)
     supervise.foretell(context.repo, path, "")
     ledger = as_it_is(context)
-    where, _ = opening.place_of(context.repo, path)
-    return None if ledger is None else desk.newest(ledger.events(), opening.LOOP, where)
+    return None if ledger is None else opening.goal_at(ledger.events(), *opening.place_of(context.repo, path))
 
 
 def _no_goal() -> NotLegalNow:
@@ -231,12 +230,40 @@ def repository_of(context: Context, goal: Goal) -> Path:
     return context.repo
 
 
-def current_desk(context: Context, ledger: Ledger, chosen: Flags | None = None) -> Desk:
-    """The desk of the newest supervised goal; NotLegalNow where there is none."""
-    from cartlab.loops.desk import Desk, Options, newest
+def current_desk(
+    context: Context, ledger: Ledger, chosen: Flags | None = None, attempt: str | None = None
+) -> Desk:
+    """The desk of the supervised goal that is meant; NotLegalNow where there is none. attempt: a part of the
+    id of the attempt that is to be handed in or given up, "" for any.
+    """
+    from cartlab.loops.desk import Desk, Options
 
-    goal = newest(ledger.events(), "supervise")
+    goal = _meant(context, ledger.events(), attempt)
     if goal is None:
         raise _no_goal()
     made = Options() if chosen is None else options(context, chosen)
     return Desk(repository_of(context, goal), context.root.path, ledger, goal.id, context.talk, made)
+
+
+def _meant(context: Context, events: list[Event], attempt: str | None) -> Goal | None:
+    """Of the goals with such an open attempt, or of all, the one of the folder around the caller, else the
+    newest.
+    """
+    from cartlab.loops import goals
+
+    known = [goal for goal in goals.fold(events).values() if goal.loop == goals.SUPERVISE]
+    if attempt is not None:
+        lasts = [(goal, goal.last) for goal in known]
+        waiting = [
+            goal for goal, one in lasts if one is not None and one.state == "dispatched" and attempt in one.id
+        ]
+        known = waiting or known
+    around = (context.cwd.resolve(), *context.cwd.resolve().parents)
+    here = [
+        goal
+        for goal in known
+        if Path(goal.body["worktree"]) in around
+        or (goal.body["top"] and (context.repo / goal.body["top"]).resolve() in around)
+    ]
+    found = here or known
+    return found[-1] if found else None

@@ -12,6 +12,8 @@ from cartlab.cli.context import Context
 from cartlab.outcome import Outcome
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from cartlab.ledger import Ledger
 
 
@@ -42,10 +44,11 @@ def run(context: Context, request: Request) -> Outcome:
     writes = not request.dry_run
     ledger = Ledger.open(root, mend=writes, round_part=round_part) if root.is_dir() else None
     found = active(ledger) if ledger is not None else None
-    loop = _loop(ledger, request) if ledger is not None else None
-    if loop is not None:
+    loops = _loops(ledger, root, request) if ledger is not None else []
+    if loops:
         out.text = [
-            f"the loop {loop} ends after its current round or wave; the command that ran it takes it up again"
+            f"the loop {one} ends after its current round or wave; the command that ran it takes it up again"
+            for one in loops
         ]
         out.recorded = not request.dry_run
         out.status = "planned" if request.dry_run else "ok"
@@ -64,15 +67,13 @@ def run(context: Context, request: Request) -> Outcome:
     return out
 
 
-def _loop(ledger: Ledger, request: Request) -> str | None:
-    """Ask a running loop to end; its id, None where none runs."""
-    from cartlab.loops.desk import newest
+def _loops(ledger: Ledger, root: Path, request: Request) -> list[str]:
+    """Ask the running loops to end, each that a process works on and the newest; their ids."""
+    from cartlab.loops import stall
+    from cartlab.loops.desk import going
 
-    goal = newest(ledger.events())
-    if goal is None or goal.state != "running":
-        return None
-    if not request.dry_run:
-        ledger.append(
-            "goal", None, {"goal": goal.id, "op": "stop", "reason": request.reason or "asked to stop"}
-        )
-    return goal.id
+    known = going(ledger.events())
+    asked = [goal.id for goal in known if goal is known[-1] or stall.held(root, goal.id)]
+    for goal in () if request.dry_run else asked:
+        ledger.append("goal", None, {"goal": goal, "op": "stop", "reason": request.reason or "asked to stop"})
+    return asked

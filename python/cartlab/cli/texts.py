@@ -60,9 +60,8 @@ def append(context: Context, request: Request, file: str, kind: str) -> Outcome:
 
 
 def _open_attempt(ledger: Ledger) -> str | None:
-    """The attempt that a running research loop is at: a note is guidance for its round."""
-    from cartlab.loops.desk import newest
+    """The attempt that a running research loop is at, the newest loop's: a note is guidance for its round."""
+    from cartlab.loops.desk import going
 
-    goal = newest(ledger.events())
-    last = None if goal is None or goal.state != "running" else goal.last
-    return None if last is None or last.state == "closed" else last.id
+    at = [goal.last for goal in going(ledger.events())]
+    return next((one.id for one in reversed(at) if one is not None and one.state != "closed"), None)

@@ -196,14 +196,14 @@ def _holder(file: Any) -> str:
     return "another process"
 
 
-def newest(events: list[Event], loop: str | None = None, worktree: Path | None = None) -> Goal | None:
-    """The newest goal of a loop (and of a worktree), or None."""
-    found = [
-        goal
-        for goal in goals.fold(events).values()
-        if loop in (None, goal.loop) and (worktree is None or Path(goal.body["worktree"]) == worktree)
-    ]
-    return found[-1] if found else None
+def newest(events: list[Event]) -> Goal | None:
+    """The newest goal, or None."""
+    return next(reversed(goals.fold(events).values()), None)
+
+
+def going(events: list[Event]) -> list[Goal]:
+    """The goals that are running by the ledger, oldest first; the process of one may have been killed."""
+    return [goal for goal in goals.fold(events).values() if goal.state == "running"]
 
 
 def attempt_named(events: list[Event], name: str) -> tuple[Goal, Try]:

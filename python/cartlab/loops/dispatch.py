@@ -215,18 +215,9 @@ def research(
         name="researcher",
     )
     desk.measured(given.one, "researcher", seconds=ran.seconds, returncode=ran.returncode, left=ran.left)
-    after = repository_state(desk.repo)
-    moved = [name for name in before if before[name] != after[name]]
-    if moved and desk.options.isolation != "landlock":
-        return Failed(
-            "tampered",
-            f"the repository's {', '.join(moved)} changed while the researcher ran: it may not write there",
-        )
-    strangers = [event for event in desk.ledger.events()[seen:] if event["type"] not in ("note", "goal")]
-    if any(event["body"].get("role") != "researcher" for event in strangers):
-        return Failed(
-            "tampered", "the ledger got events while the researcher ran that no command of ours wrote"
-        )
+    # What changed while the kernel confined it is another command's: several loops may share a root.
+    if desk.options.isolation != "landlock" and (why := _written(desk, before, seen)):
+        return Failed("tampered", why)
     if ran.returncode is None:
         return Failed(
             "timeout", f"timeout after {limit:g}s — likely cause: the researcher did not end by its deadline"
@@ -239,4 +230,16 @@ def research(
             f"crash: {words}. Likely cause: the researcher's command failed",
             missing=ran.returncode in CANNOT_RUN,
         )
+    return None
+
+
+def _written(desk: Desk, before: Mapping[str, str], seen: int) -> str | None:
+    """What was written in the repository or the ledger while an unconfined researcher ran, or None."""
+    after = repository_state(desk.repo)
+    moved = [name for name in before if before[name] != after[name]]
+    if moved:
+        return f"the repository's {', '.join(moved)} changed while the researcher ran: it may not write there"
+    strangers = [event for event in desk.ledger.events()[seen:] if event["type"] not in ("note", "goal")]
+    if any(event["body"].get("role") != "researcher" for event in strangers):
+        return "the ledger got events while the researcher ran that no command of ours wrote"
     return None

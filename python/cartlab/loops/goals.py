@@ -168,3 +168,12 @@ def _on_goal(goal: Goal, body: Mapping[str, Any]) -> None:
     elif op == "base":
         goal.before, goal.accepted = goal.accepted, body["commit"]
         goal.first = goal.accepted
+
+
+def new_id(events: Iterable[Event], name: str, now: str) -> str:
+    """The id of a goal that is opened now (RFC 3339, UTC): no goal has it yet."""
+    stamp = "".join(c for c in now[:19] if c.isdigit())
+    made, known = f"{name}-{stamp[:8]}-{stamp[8:]}", fold(events)
+    while made in known:
+        made += "-2"
+    return made

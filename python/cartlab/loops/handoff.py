@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from cartlab.artefacts import read_text
 from cartlab.errors import BadInput, CartlabError, MetricError, NotLegalNow
 from cartlab.loops import commands, experiences, manifest, metrics, protocol, trees, witness
 from cartlab.loops.commands import Ran
@@ -283,7 +284,7 @@ class Handoff:
         final = replace(self.protocol, baseline=evidence.value)
         path = self.experiment / "experiences.md"
         if path.is_file():
-            status = experiences.parse(path.read_text(encoding="utf-8")).status
+            status = experiences.parse(read_text(path, "experiences.md")).status
             if status != "not_started":
                 raise NotLegalNow(
                     f"handoff overwrites no experiences.md of a loop that ran; its status is {status}",

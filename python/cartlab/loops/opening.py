@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cartlab.errors import BadInput, UsageError
-from cartlab.ledger import Ledger
+from cartlab.artefacts import read_text
+from cartlab.errors import BadInput, NotLegalNow, UsageError
+from cartlab.ledger import Event, Ledger
 from cartlab.ledger.store import utc_now
 from cartlab.loops import experiences, protocol, trees, views
-from cartlab.loops.desk import Desk, Options, newest
-from cartlab.loops.goals import SUPERVISE, Goal, fold
+from cartlab.loops.desk import Desk, Options
+from cartlab.loops.goals import SUPERVISE, Goal, fold, new_id
 from cartlab.loops.protocol import Protocol
 from cartlab.pipeline.voice import Voice
 from cartlab.sources import git
@@ -63,30 +64,40 @@ def place_of(repo: Path, file: Path) -> tuple[Path, str]:
     return repo.resolve().parent / f"autoresearch-{name}", "" if top == "." else top
 
 
+def read_protocol(file: Path) -> Protocol:
+    """The protocol in a file; BadInput where there is none, or says what is wrong with it."""
+    return protocol.parse(read_text(file, "a protocol", "`handoff DESIGN.md` writes one"))
+
+
+def goal_at(events: list[Event], where: Path, top: str) -> Goal | None:
+    """The goal of the experiment in this folder, None where none was opened. NotLegalNow where the worktree
+    that its folder's name gives is another loop's.
+    """
+    same = [goal for goal in fold(events).values() if Path(goal.body["worktree"]) == where]
+    mine = [goal for goal in same if goal.loop == LOOP and goal.body["top"] == top]
+    if not mine and same and where.exists():
+        raise NotLegalNow(
+            f"the worktree {where} belongs to {same[-1].id}, a {same[-1].loop} of another folder or name",
+            "a worktree is named after the experiment's folder: rename that, or use a clone elsewhere",
+        )
+    return mine[-1] if mine else None
+
+
 def open_goal(
     repo: Path, root: Path, ledger: Ledger, file: Path, voice: Voice, options: Options, policy: str, k: int
 ) -> Desk:
     """The desk of a protocol's goal: the one that runs already, or a new one with its worktree."""
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise BadInput(
-            f"expected a protocol at {file}; {error.strerror}", "`handoff DESIGN.md` writes one"
-        ) from None
-    wanted = protocol.parse(text)
+    wanted = read_protocol(file)
     where, top = place_of(repo, file)
-    found = newest(ledger.events(), LOOP, where)
+    found = goal_at(ledger.events(), where, top)
     if found is not None:
         desk = Desk(repo, root, ledger, found.id, voice, options)
         _take_up_changes(desk, found, wanted)
         return desk
     zero = _baseline_row(file.with_name("experiences.md"))
     head = trees.commit_of(repo, "HEAD")
-    stamp = re.sub(r"[^0-9]", "", utc_now())[:14]
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", where.name.removeprefix("autoresearch-")) or "goal"
-    goal_id = f"{name}-{stamp[:8]}-{stamp[8:]}"
-    if goal_id in fold(ledger.events()):
-        goal_id += "-2"
+    goal_id = new_id(ledger.events(), name, utc_now())
     ledger.append(
         "goal",
         None,
@@ -113,7 +124,7 @@ def _baseline_row(path: Path) -> dict[str, str]:
     """Strategy and note of row 0, as the handoff or a person wrote them."""
     if not path.is_file():
         return {"strategy": "baseline", "note": ""}
-    row = experiences.parse(path.read_text(encoding="utf-8")).row(0)
+    row = experiences.parse(read_text(path, "experiences.md")).row(0)
     return {"strategy": row.strategy if row else "baseline", "note": row.note if row else ""}
 
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cartlab.errors import BadInput, NotLegalNow
-from cartlab.loops import approvals, dispatch, holdout, intake, opening, protocol, rounds, tasks, trees, views
+from cartlab.errors import NotLegalNow
+from cartlab.loops import approvals, dispatch, holdout, intake, manifest, opening, rounds, tasks, trees, views
 from cartlab.loops.desk import Desk
 from cartlab.loops.goals import Goal, Try
 from cartlab.loops.running import Bench, Failed
@@ -54,12 +54,10 @@ def _ignore_artefacts(desk: Desk, goal: Goal, tree: Worktree) -> None:
         desk.tell("ignored", present=list(ARTEFACTS), added=[])
         return
     path = tree.path / top / ".gitignore"
-    old = path.read_text(encoding="utf-8") if path.is_file() else ""
+    old = path.read_text(encoding="utf-8", errors="surrogateescape") if path.is_file() else ""
     gap = "" if not old or old.endswith("\n") else "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(old + gap + "\n".join(missing) + "\n", encoding="utf-8")
-    from cartlab.loops import manifest
-
+    path.write_text(old + gap + "\n".join(missing) + "\n", encoding="utf-8", errors="surrogateescape")
     base = dict(trees.manifest_of(desk.repo, goal.accepted))
     base[f"{top}/.gitignore" if top else ".gitignore"] = manifest.read(path)
     made = trees.write(desk.repo, tree.path, base, goal.accepted)
@@ -172,10 +170,19 @@ def settle(desk: Desk, given: dispatch.Dispatch, finding: Any, failed: Failed | 
         result = rounds.Result(failed.verdict, failed.insight)
     else:
         result = rounds.decide(desk, goal, given.one, finding, policy, int(goal.body["k"]))
-    last_chance = given.one.id.rpartition(".")[2] == str(desk.options.train_retries + 1)
-    if result.retry and (last_chance or not desk.options.train_retries):
+    if result.retry and retries(goal, given.one) >= desk.options.train_retries:
         result.retry = False
     rounds.act(desk, goal, given.one, result, policy)
+
+
+def retries(goal: Goal, one: Try) -> int:
+    """How often its round was tried again already; what was cut short is no try."""
+    return sum(
+        other.round == one.round
+        and bool((other.decision or {}).get("retried"))
+        and other.status != "interrupted"
+        for other in goal.tries
+    )
 
 
 def again(desk: Desk, earlier: Try) -> None:
@@ -250,10 +257,7 @@ def plateau(done: Sequence[Try], since: int) -> str:
 def foretell(repo: Path, file: Path, researcher: str) -> list[str]:
     """What a run would do, without doing it."""
     path = file / "autoresearch-protocol.md" if file.is_dir() else file
-    try:
-        wanted = protocol.parse(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInput(f"expected a protocol at {path}; {error.strerror}") from None
+    wanted = opening.read_protocol(path)
     where, _ = opening.place_of(repo, path)
     return [
         f"would run up to {counted(wanted.max_rounds, 'round')} of `{researcher}` in {where}",

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cartlab.artefacts import read_text
 from cartlab.errors import BadInput, NotLegalNow
 from cartlab.loops import approvals, commands
 from cartlab.loops.campaign import asking, planning, records, told
@@ -182,11 +183,7 @@ def critique(
     candidates = waiting(campaign)
     asked = rules or Rules(keep=campaign.budget.hypotheses_per_gen)
     if file is not None:
-        try:
-            text = file.read_text(encoding="utf-8", errors="replace")
-        except OSError as error:
-            raise BadInput(f"expected scores at {file}; {error.strerror}", _FORM) from None
-        scores = parse(planning.listed(text, str(file), "scores"), campaign)
+        scores = parse(planning.listed(read_text(file, "scores", _FORM), str(file), "scores"), campaign)
     else:
         assert command is not None
         scores = _ask(desk, campaign, candidates, command, limit_s)

@@ -7,7 +7,6 @@ is design-only: it plans and never measures.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -142,19 +141,10 @@ def open_campaign(
 def _open(repo: Path, ledger: Ledger, place: Path, wish: Wish) -> str:
     asked, top = None, ""
     if wish.protocol is not None:
-        try:
-            text = wish.protocol.read_text(encoding="utf-8", errors="replace")
-        except OSError as error:
-            raise BadInput(
-                f"expected a protocol at {wish.protocol}; {error.strerror}", "`handoff DESIGN.md` writes one"
-            ) from None
-        asked = protocol.parse(text)
+        asked = opening.read_protocol(wish.protocol)
         _, top = opening.place_of(repo, wish.protocol)
     limits = limits_of(wish, asked)
-    stamp = re.sub(r"[^0-9]", "", utc_now())[:14]
-    goal_id = f"{wish.slug}-{stamp[:8]}-{stamp[8:]}"
-    if goal_id in goals.fold(ledger.events()):
-        goal_id += "-2"
+    goal_id = goals.new_id(ledger.events(), wish.slug, utc_now())
     provider = wish.provider or "local"
     mode = "design_only" if asked is None or provider == "none" else "run"
     describes: dict[str, Any] = {
@@ -168,7 +158,7 @@ def _open(repo: Path, ledger: Ledger, place: Path, wish: Wish) -> str:
                 "launcher": digest_of(wish.launcher) if wish.launcher else None,
             },
         },
-        "worktree": str(repo.resolve().parent / f"autoresearch-{wish.slug}"),
+        "worktree": str(_worktree(repo, ledger, wish.slug)),
         "top": top,
         "policy": wish.policy,
         "k": wish.k,
@@ -191,6 +181,13 @@ def _open(repo: Path, ledger: Ledger, place: Path, wish: Wish) -> str:
     if mode == "design_only":
         ledger.append("goal", None, {"goal": goal_id, "op": "state", "state": "design_only"})
     return goal_id
+
+
+def _worktree(repo: Path, ledger: Ledger, slug: str) -> Path:
+    """Where the campaign's result can be seen: not where another loop of that name has its own."""
+    place = repo.resolve().parent / f"autoresearch-{slug}"
+    taken = {str(goal.body["worktree"]) for goal in goals.fold(ledger.events()).values()}
+    return place.with_name(f"{place.name}-campaign") if str(place) in taken else place
 
 
 def _documents(place: Folder, campaign: Campaign, wish: Wish) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cartlab.artefacts import read_text
 from cartlab.errors import BadInput, NotLegalNow
 from cartlab.loops import approvals, commands
 from cartlab.loops.campaign import (
@@ -63,10 +64,7 @@ class Draft:
 
 def read_file(path: Path) -> list[Raw]:
     """A file's hypotheses: a JSON list, {"hypotheses": [...]}, or one object a line."""
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise BadInput(f"expected hypotheses at {path}; {error.strerror}", "a JSON list of objects") from None
+    text = read_text(path, "hypotheses", "a JSON list of objects")
     return [Raw(body) for body in listed(text, str(path), "hypotheses")]
 
 

@@ -6,12 +6,12 @@ a file of groups each keep is one, and those that share a file are one together.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cartlab.artefacts import read_text
 from cartlab.errors import BadInput, NotLegalNow
 from cartlab.loops import journal_file, manifest, trees
 from cartlab.loops.commands import plain
@@ -19,7 +19,7 @@ from cartlab.loops.desk import Desk
 from cartlab.loops.goals import Goal, Try
 from cartlab.loops.journal import session
 from cartlab.loops.journal.opening import slug
-from cartlab.model import Stored
+from cartlab.model import Stored, parsed_json
 from cartlab.sources import git
 
 PREFIX = "autoresearch/finalize/"
@@ -153,9 +153,7 @@ def _read(path: Path, kept: set[int]) -> list[tuple[str, str, list[int]]]:
     """The groups that a person wrote: `[{"name": ..., "description": ..., "experiments": [2, 5]}]`."""
     example = '[{"name": "depth", "description": "A smaller depth", "experiments": [2, 5]}]'
     try:
-        body = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInput(f"expected groups at {path}; {error.strerror}", example) from None
+        body = parsed_json(read_text(path, "groups", example))
     except ValueError as error:
         raise BadInput(f"{path.name} must be JSON; {error}", example) from None
     rows = body.get("groups") if isinstance(body, dict) else body

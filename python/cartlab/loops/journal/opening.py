@@ -115,15 +115,13 @@ def init(repo: Path, root: Path, ledger: Ledger, voice: Voice, options: Options,
     wish = with_scripts(repo, wish, None)
     terms = wish.terms
     now = utc_now()
-    day, stamp = now[:10], re.sub(r"[^0-9]", "", now)[:14]
-    branch = None if wish.branchless else f"{BRANCHES}{slug(terms.name)}-{day}"
+    branch = None if wish.branchless else f"{BRANCHES}{slug(terms.name)}-{now[:10]}"
     base = _branch_base(repo, branch, wish.approve)
     left_out = [path for path in git.dirty(repo) if path not in session.FILES]
     if left_out:
         voice.warn(f"uncommitted changes ({left_out[0]} first) are left alone and are no part of the session")
-    goal_id = f"{slug(terms.name)}-{stamp[:8]}-{stamp[8:]}"
-    if goal_id in goals.fold(ledger.events()):
-        goal_id += "-2"
+    goal_id = goals.new_id(ledger.events(), slug(terms.name), now)
+    folder = f"autoresearch-{slug(terms.name)}-{now[:10].replace('-', '')}"
     if wish.approve:
         ledger.append(
             "approval",
@@ -146,7 +144,7 @@ def init(repo: Path, root: Path, ledger: Ledger, voice: Voice, options: Options,
             "describes": {
                 "protocol": terms.protocol().to_json(),
                 "journal": terms.to_json(),
-                "worktree": str(repo.resolve().parent / f"autoresearch-{slug(terms.name)}-{stamp[:8]}"),
+                "worktree": str(repo.resolve().parent / folder),
                 "branch": branch,
                 "top": "",
                 "policy": wish.policy,

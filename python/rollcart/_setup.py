@@ -5,38 +5,29 @@ Which values an option may have is the native module's business (`vec_env::confi
 
 from __future__ import annotations
 
+import enum
 import json
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from rollcart import games
 from rollcart._native import Batch
-from rollcart.errors import ConfigError, StateError
+from rollcart._starts import Named, Starts, catalog_of
+from rollcart.errors import ConfigError
 
 
 @dataclass
 class Lanes:
-    """Native lanes, their game, and the states that they know, by name."""
+    """Native lanes, their game, and the states that they know."""
 
     batch: Batch
     game: games.Game
-    starts: dict[str, int]
-
-    def start(self, source: object) -> int:
-        """The index of a state, by name, path or bytes; a new one is read and kept."""
-        name = source.removesuffix(".state") if isinstance(source, str) else source
-        if isinstance(name, str) and name in self.starts:
-            return self.starts[name]
-        name, state = self.game.state(source)
-        if name not in self.starts:
-            self.starts[name] = self.batch.add_start(name, state)
-        return self.starts[name]
+    starts: Starts
 
 
 def make(
@@ -50,18 +41,24 @@ def make(
 ) -> tuple[Lanes, list[int]]:
     """The lanes, and the index of the state in which each one begins. files: as `games.find` has them."""
     found = games.find(game, rom_path, **(files or {}))
-    catalog = _catalog(state_catalog, found)
-    if not catalog and state is None:
-        catalog = [found.state(found.default_state(int(options["players"])))]
-    elif not catalog:
-        first = state[0] if isinstance(state, (list, tuple)) and state else state
-        catalog = [found.state(first)]
+    fixed: tuple[str, ...] = ()
+    if state_catalog is None:
+        # A lane of which nothing is said begins where the game does.
+        usual = found.default_state(int(options["players"]))
+        if _is_row(state):
+            state = [usual if one is None else one for one in state]
+            catalog = [found.state(state[0] if state else usual)]
+        else:
+            state = usual if state is None else state
+            catalog = [found.state(state)]
+    else:
+        catalog, fixed = _catalog(state_catalog, found)
     texts = found.data, found.scenario, catalog, list(found.scripts)
     batch = Batch(found.rom, _json(options), *texts, found.signals() if signals else None)
     found.warn_if_bare(stacklevel=4)
     for text in batch.warnings:
         warnings.warn(f"{found.name}: {text}", stacklevel=4)
-    lanes = Lanes(batch, found, {name: index for index, (name, _) in enumerate(catalog)})
+    lanes = Lanes(batch, found, Starts(batch, found, catalog, fixed))
     starts = list(batch.starts)
     if state is not None:
         starts = chosen(lanes, "state", state, starts)
@@ -70,30 +67,26 @@ def make(
 
 def chosen(lanes: Lanes, what: str, state: object, now: list[int]) -> list[int]:
     """Each lane's start: one state for all, or one a lane, of which None keeps what is."""
-    if isinstance(state, (list, tuple, np.ndarray)):
-        if len(state) != len(now):
-            raise ConfigError(
-                f"{what}: expected one state, or {len(now)} of them, one a lane; found {len(state)}"
-            )
-        return [start if one is None else lanes.start(one) for one, start in zip(state, now, strict=True)]
-    return [lanes.start(state)] * len(now)
+    if not _is_row(state):
+        return [lanes.starts.index(state)] * len(now)
+    if len(state) != len(now):
+        raise ConfigError(
+            f"{what}: expected one state, or {len(now)} of them, one a lane; found {len(state)}"
+        )
+    return [start if one is None else lanes.starts.index(one) for one, start in zip(state, now, strict=True)]
 
 
-def learn_start(lanes: Lanes, name: str) -> None:
-    """Reads the state where a snapshot's later episodes begin, if it is the game's and not known yet."""
-    if name not in lanes.starts:
-        with suppress(StateError):
-            lanes.start(name)
+def _is_row(state: object) -> TypeGuard[Sequence[Any]]:
+    return isinstance(state, (list, tuple, np.ndarray))
 
 
-def _catalog(catalog: object, game: games.Game) -> list[tuple[str, bytes | None]]:
-    if catalog is None:
-        return []
-    if isinstance(catalog, Mapping):
-        return [(str(name), game.state(source)[1]) for name, source in catalog.items()]
-    if isinstance(catalog, Sequence) and not isinstance(catalog, (str, bytes)) and len(catalog):
-        found = [game.state(source) for source in catalog]
-        return list(dict(found).items())
+def _catalog(catalog: object, game: games.Game) -> tuple[list[Named], tuple[str, ...]]:
+    """The states of a catalog, and those names that the caller gave them."""
+    if isinstance(catalog, Mapping) and catalog:
+        named = [(str(name), game.state(source)[1]) for name, source in catalog.items()]
+        return named, tuple(name for name, _ in named)
+    if _is_row(catalog) and len(catalog):
+        return catalog_of(game.state(source) for source in catalog), ()
     raise ConfigError(
         f"state_catalog: expected a list of states or a dict of names and states, found {catalog!r}"
     )
@@ -101,6 +94,9 @@ def _catalog(catalog: object, game: games.Game) -> list[tuple[str, bytes | None]
 
 def _json(options: dict[str, Any]) -> str:
     def plain(value: Any) -> Any:
+        if isinstance(value, enum.Enum):
+            # Stable Retro's: Actions.MULTI_DISCRETE, Observations.RAM.
+            return value.name.lower()
         if isinstance(value, np.generic):
             return value.item()
         if isinstance(value, np.ndarray):

@@ -5,6 +5,7 @@ Which folders they are in is `discovery`'s business, what they mean the native m
 
 from __future__ import annotations
 
+import enum
 import hashlib
 import json
 import os
@@ -54,10 +55,10 @@ class Game:
         """
         own = _first(self.folders, "signals.json")
         if own is not None:
-            return own.read_text()
+            return discovery.text_of(own)
         shelf = Path(__file__).parent / "data" / "signals"
         for path in sorted(shelf.glob("*.json")):
-            text = path.read_text()
+            text = discovery.text_of(path)
             if path.stem == self.name or payload_sha1(self.rom) in json.loads(text)["rom_sha"]:
                 return text
         have = ", ".join(sorted(path.stem for path in shelf.glob("*.json")))
@@ -76,10 +77,18 @@ class Game:
         """The states in the game's folders."""
         return discovery.states_in(self.folders)
 
+    def has_state(self, name: str) -> bool:
+        """Whether a state of that name is the game's own, or power-on."""
+        if name == POWER_ON or Path(name).name != name:
+            return name == POWER_ON
+        return any((folder / f"{name}.state").is_file() for folder in self.folders)
+
     def state(self, source: object) -> tuple[str, bytes | None]:
         """Name and bytes of a state: a name in the game's folders, a path, bytes, or NONE (power-on)."""
-        source = getattr(source, "name", source) if not isinstance(source, os.PathLike) else source
-        if isinstance(source, (bytes, bytearray)):
+        if isinstance(source, enum.Enum):
+            # Stable Retro's State.DEFAULT and State.NONE.
+            source = self.default_state(1) if source.name == "DEFAULT" else source.name
+        if isinstance(source, (bytes, bytearray, memoryview)):
             return f"state-{hashlib.sha1(source).hexdigest()[:8]}", bytes(source)
         if not isinstance(source, (str, os.PathLike)):
             raise ConfigError(
@@ -139,7 +148,7 @@ def payload_sha1(rom: bytes) -> str:
 
 def _expected(places: tuple[Path, ...]) -> set[str]:
     path = _first(places, "rom.sha")
-    return set(path.read_text().lower().split()) if path else set()
+    return set(discovery.text_of(path).lower().split()) if path else set()
 
 
 def _first(places: tuple[Path, ...], file: str) -> Path | None:
@@ -147,7 +156,7 @@ def _first(places: tuple[Path, ...], file: str) -> Path | None:
 
 
 def _given_rom(rom: str | os.PathLike[str] | bytes) -> tuple[bytes, str]:
-    if isinstance(rom, (bytes, bytearray)):
+    if isinstance(rom, (bytes, bytearray, memoryview)):
         return bytes(rom), "bytes"
     path = Path(rom).expanduser()
     try:
@@ -159,7 +168,7 @@ def _given_rom(rom: str | os.PathLike[str] | bytes) -> tuple[bytes, str]:
 def _rom_of(game: str, places: tuple[Path, ...]) -> tuple[bytes, str]:
     if not places:
         raise discovery.no_folder(game)
-    name = _json(places, "metadata.json").get("original_rom_name")
+    name = _metadata(places).get("original_rom_name")
     for file in ("rom.nes", name):
         if file and (path := _first(places, file)):
             return path.read_bytes(), str(path)
@@ -175,11 +184,31 @@ def _json(places: tuple[Path, ...], file: str) -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        value = json.loads(path.read_text())
-    except ValueError as error:
+        value = json.loads(discovery.text_of(path))
+    except ConfigError:
+        raise
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is not valid JSON: {error}") from None
     if not isinstance(value, dict):
         raise ConfigError(f"{path}: expected an object, found {type(value).__name__}")
+    return value
+
+
+def _metadata(places: tuple[Path, ...]) -> dict[str, Any]:
+    """What metadata.json says, its entries that are read here being what they should."""
+    value = _json(places, "metadata.json")
+    by_player = value.get("default_player_state")
+    fits = by_player is None or (
+        isinstance(by_player, list) and all(isinstance(name, (str, type(None))) for name in by_player)
+    )
+    for key, wanted, right in (
+        ("default_state", "the name of a state", isinstance(value.get("default_state"), (str, type(None)))),
+        ("default_player_state", "a list of names of states, one a number of players", fits),
+        ("original_rom_name", "a name", isinstance(value.get("original_rom_name"), (str, type(None)))),
+    ):
+        if not right:
+            path = _first(places, "metadata.json")
+            raise ConfigError(f"{path}: {key}: expected {wanted}, found {json.dumps(value[key])}")
     return value
 
 
@@ -193,14 +222,14 @@ def _complete(
 ) -> Game:
     scenario_file = _named(places, "scenario", scenario, "scenario")
     info_file = _named(places, "info", info, "data")
-    text = scenario_file.read_text() if scenario_file else "{}"
+    text = discovery.text_of(scenario_file) if scenario_file else "{}"
     return Game(
         game,
         rom,
         source,
-        info_file.read_text() if info_file else '{"info": {}}',
+        discovery.text_of(info_file) if info_file else '{"info": {}}',
         text,
-        _json(places, "metadata.json"),
+        _metadata(places),
         places,
         _scripts(text, scenario_file),
     )
@@ -232,4 +261,4 @@ def _scripts(scenario: str, path: Path | None) -> tuple[tuple[str, str], ...]:
         return ()  # The native module says what is wrong with the file.
     named = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
     files = [(name, path.parent / name) for name in named] if path else []
-    return tuple((name, file.read_text()) for name, file in files if file.is_file())
+    return tuple((name, discovery.text_of(file)) for name, file in files if file.is_file())

@@ -64,7 +64,7 @@ def known_games() -> dict[str, Target]:
         for path in sorted(shelf.glob("*/rom.sha")):
             if OTHER_SYSTEM.search(path.parent.name):
                 continue
-            for digest in path.read_text().lower().split():
+            for digest in discovery.text_of(path).lower().split():
                 known.setdefault(digest, Target(path.parent.name, path.parent, category))
     return known
 

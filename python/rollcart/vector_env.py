@@ -374,7 +374,7 @@ class NesVectorEnv(SendReceive):
                 taken[at] = state if isinstance(state, KeptLane) else batch.read(at, bytes(memoryview(state)))
         assert self._lanes is not None
         for name in {state.start for state in taken if state is not None}:
-            _setup.learn_start(self._lanes, name)
+            self._lanes.starts.learn(name)
         batch.recall(taken)
         self._seeded |= [state is not None for state in taken]
         return self._present(batch)

@@ -17,6 +17,8 @@ pub use states::StateError;
 
 /// The largest ROM that is read; the largest licensed cartridge has 1 MiB.
 const MOST_ROM_BYTES: usize = 64 << 20;
+/// The largest file that is read for one: both ROMs at their largest, and what tools append.
+pub const MOST_FILE_BYTES: u64 = 2 * MOST_ROM_BYTES as u64 + (1 << 20);
 /// PRG windows are 16 KiB; a smaller ROM repeats within one.
 const PRG_UNIT: usize = 0x4000;
 /// The smallest bank that a board switches.
@@ -101,7 +103,8 @@ impl Cartridge {
             mirroring: header.mirroring,
             prg: banks(&whole_units(prg, PRG_UNIT)),
             chr: whole_units(&rest[..header.chr_bytes], CHR_UNIT),
-            chr_ram_bytes: header.chr_ram_bytes,
+            // A board without banks reaches no more, whatever the header claims.
+            chr_ram_bytes: header.chr_ram_bytes.min(CHR_UNIT),
             work_ram_bytes: header.work_ram_bytes.unwrap_or(0x2000).min(0x2000),
             trainer: header.trainer.then(|| trainer.to_vec()),
             digest: Sha1::digest(&bytes[HEADER_BYTES..]).into(),

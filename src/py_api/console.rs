@@ -3,6 +3,8 @@
 //! Translates between Python's values and the engine contract; what a console does is the engine's business, and what
 //! many consoles do together is `vec_env`'s.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView};
 
 use super::errors;
-use crate::emulator::cart::Cartridge;
+use crate::emulator::cart::{Cartridge, MOST_FILE_BYTES};
 use crate::emulator::engine::{Draw, Engine, EngineOptions, FRAME_HEIGHT, FRAME_WIDTH, Frame, ResetKind};
 use crate::emulator::fast::Fast;
 use crate::emulator::nes::{Buttons, codec, palette};
@@ -78,7 +80,14 @@ fn rom_bytes(rom: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
         let kind = rom.get_type().name()?;
         return Err(PyTypeError::new_err(format!("rom is of type {kind}, expected a path (str or PathLike) or bytes")));
     };
-    std::fs::read(&path).map_err(|error| {
+    // A device has no end, and a file of another kind may not fit into memory.
+    let mut bytes = Vec::new();
+    let read = File::open(&path).and_then(|file| file.take(MOST_FILE_BYTES + 1).read_to_end(&mut bytes));
+    if bytes.len() as u64 > MOST_FILE_BYTES {
+        let text = format!("{} has more than {MOST_FILE_BYTES} bytes, expected a NES ROM (.nes)", path.display());
+        return Err(errors::raised::RomError::new_err(text));
+    }
+    read.map(|_| bytes).map_err(|error| {
         let class = PyErr::from(std::io::Error::from(error.kind())).get_type(rom.py());
         let text = format!("cannot read the ROM {}: {error}", path.display());
         class.call1((text,)).map_or_else(|failed| failed, PyErr::from_value)

@@ -70,6 +70,15 @@ fn nes_2_sizes_count() {
 }
 
 #[test]
+fn a_board_without_banks_has_no_more_ram_than_it_reaches_whatever_the_header_claims() {
+    for shifts in [0x0F, 0xF0, 0xFF] {
+        let cart = Cartridge::parse(&rom(&[2, 0, 0, 0x08, 0, 0, shifts, shifts])).unwrap();
+        assert_eq!(cart.chr_ram_bytes(), 8 * KIB);
+        assert!(cart.has_work_ram());
+    }
+}
+
+#[test]
 fn bad_files_are_told_apart() {
     let message = |bytes: &[u8]| Cartridge::parse(bytes).unwrap_err().to_string();
     assert_eq!(Cartridge::parse(b"").unwrap_err(), CartError::NotARom { found: vec![] });

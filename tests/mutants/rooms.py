@@ -66,7 +66,7 @@ _room("python/rollcart/env.py", "rollcart", "vec_gymnasium vec_spaces user_repor
 _room(
     "python/rollcart/vector_env.py",
     "rollcart",
-    f"{_LANES} vec_lives user_reports vec_spaces vec_gymnasium lane_movies vec_mixed",
+    f"{_LANES} vec_lives user_reports vec_spaces vec_gymnasium mistakes lane_movies vec_mixed",
 )
 
 

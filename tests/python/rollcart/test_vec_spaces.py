@@ -131,6 +131,17 @@ def test_rg4_u22_one_number_for_flags_is_answered_with_the_shape_and_the_way_to_
         env.step(np.full((2, 9), 2))
 
 
+@pytest.mark.parametrize("mode", ["all", "filtered"])
+def test_rg4_flags_may_be_truth_values(mode: str) -> None:
+    env, other = mk(2, actions=mode), mk(2, actions=mode)
+    env.reset(seed=0)
+    other.reset(seed=0)
+    pressed = np.zeros((2, 9), bool)
+    pressed[0, 7] = pressed[1, 8] = True
+    equal(env.step(pressed), other.step(pressed.astype(np.int8)))
+    assert env.step(pressed)[4]["xpos"][0] > env.step(pressed)[4]["xpos"][1]
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

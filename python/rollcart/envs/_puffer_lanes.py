@@ -17,6 +17,7 @@ from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from rollcart import _arguments
 from rollcart.envs._same_step import SameStep, Step, rows
 from rollcart.errors import ConfigError
 from rollcart.games import BUNDLED
@@ -188,11 +189,14 @@ class Batches:
     def async_reset(self, seed: int | None = None) -> None:
         """Begins an episode in every lane; `recv` gives the batches one by one."""
         thread = self._open()
-        self._settle()
-        self._begun, self._received = True, None
         seeds: list[Any] = [None] * self.num_batches
         if seed is not None:
-            seeds = np.random.SeedSequence(seed).generate_state(self.num_batches, np.uint64).tolist()
+            whole, _ = _arguments.seeds(seed, 1)
+            if whole is None:
+                raise TypeError(f"seed: expected one integer, found {seed!r}")
+            seeds = np.random.SeedSequence(whole).generate_state(self.num_batches, np.uint64).tolist()
+        self._settle()
+        self._begun, self._received = True, None
         for index, (batch, own) in enumerate(zip(self._batches, seeds, strict=True)):
 
             def begin(batch: Lanes = batch, own: int | None = own) -> Infos:
@@ -212,6 +216,10 @@ class Batches:
             raise APIUsageError("recv: expected async_reset first, found no episode begun")
         if self._received is not None:
             raise APIUsageError("recv: expected send first, for the batch that was received last")
+        if not self._playing:
+            raise APIUsageError(
+                "recv: expected async_reset, since the last step failed; no batch is on its way"
+            )
         index, result = self._playing.popleft()
         infos = result.result()
         self._received = index
@@ -256,7 +264,9 @@ class Batches:
     def close(self) -> None:
         """Waits for what plays, and lets lanes and threads go; may be called again."""
         if self._thread is not None:
-            self._settle()
+            while self._playing:
+                # What failed is nobody's any more.
+                self._playing.popleft()[1].exception()
             self._thread.shutdown()
             self._thread = None
             for batch in self._batches:

@@ -7,7 +7,7 @@ common/vec_env/base_vec_env.py and dummy_vec_env.py.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from rollcart import _arguments
 from rollcart.envs._same_step import SameStep, Step, row, rows
 from rollcart.errors import ConfigError
 from rollcart.games import BUNDLED
@@ -46,6 +47,12 @@ class Lane:
     @property
     def action_space(self) -> spaces.Space[Any]:
         return self._env.single_action_space
+
+    @property
+    def game(self) -> str:
+        """The lane's game."""
+        games: tuple[str, ...] | None = getattr(self._env, "games", None)
+        return self._env.game if games is None else games[self.index]
 
     @property
     def start_state(self) -> str:
@@ -95,31 +102,40 @@ class Lane:
 class Sb3Lanes:
     """The methods of a `VecEnv` over a `NesVectorEnv`.
 
-    env: lanes that exist already, of any autoreset mode, or the name of a game; `options` are those of
-    `NesVectorEnv` then. Infos are one dict of Python values a lane; an episode's last one has
-    `terminal_observation`, and `episode` with its return `r` and length `l` (agent steps), counted natively.
+    env: lanes that exist already, of any autoreset mode, or the name of a game, or a list of them, one a
+    lane; `options` are those of `NesVectorEnv` then. Infos are one dict of Python values a lane; an
+    episode's last one has `terminal_observation`, and `episode` with its return `r` and length `l` (agent
+    steps), counted natively.
     """
 
-    def __init__(self, env: NesVectorEnv | str = BUNDLED, num_envs: int = 8, **options: Any) -> None:
-        if isinstance(env, str):
-            env = NesVectorEnv(env, num_envs, **{"autoreset_mode": "SameStep", **options})
+    def __init__(
+        self, env: NesVectorEnv | str | Sequence[str] = BUNDLED, num_envs: int = 8, **options: Any
+    ) -> None:
+        if isinstance(env, (str, list, tuple)):
+            lanes = num_envs if isinstance(env, str) else len(env)
+            env = NesVectorEnv(env, lanes, **{"autoreset_mode": "SameStep", **options})
+        elif not isinstance(env, NesVectorEnv):
+            inner = getattr(env, "unwrapped", None)
+            advice = (
+                "wrap the NesVecEnv in Stable-Baselines3's own wrappers"
+                if isinstance(inner, NesVectorEnv)
+                else "Stable-Baselines3 makes its own vectors of single environments (make_vec_env)"
+            )
+            raise TypeError(
+                f"expected a NesVectorEnv or the name of a game, found {type(env).__name__}; {advice}"
+            )
         elif options:
             raise TypeError(f"lanes that exist take no options, found {', '.join(sorted(options))}")
-        if not isinstance(env.unwrapped, NesVectorEnv):
-            raise TypeError(
-                f"expected a NesVectorEnv or the name of a game, found {type(env).__name__}; "
-                "Stable-Baselines3 makes its own vectors of single environments (make_vec_env)"
-            )
         self.env = env
         self.num_envs = env.num_envs
         self.observation_space = env.single_observation_space
         self.action_space = env.single_action_space
         self.render_mode = env.render_mode
-        self.frame_stack = env.unwrapped.frame_stack
+        self.frame_stack = env.frame_stack
         self.metadata = {"render_modes": ["rgb_array"], "frame_stack": self.frame_stack}
         self.reset_infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         self._steps = SameStep(env)
-        self._lanes = [Lane(env.unwrapped, lane) for lane in range(self.num_envs)]
+        self._lanes = [Lane(env, lane) for lane in range(self.num_envs)]
         self._seeds: list[int | None] = [None] * self.num_envs
         self._options: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         self._actions: Any = None
@@ -131,7 +147,7 @@ class Sb3Lanes:
         if seed is None:
             # From the global generator, so that stable_baselines3's set_random_seed decides it.
             seed = int(np.random.randint(0, np.iinfo(np.uint32).max, dtype=np.uint32))
-        self._seeds = [int(seed) + lane for lane in range(self.num_envs)]
+        _, self._seeds = _arguments.seeds(seed, self.num_envs)
         return list(self._seeds)
 
     def set_options(self, options: list[dict[str, Any]] | dict[str, Any] | None = None) -> None:
@@ -140,6 +156,8 @@ class Sb3Lanes:
         A state chosen so holds for all later episodes too, those that begin by themselves included.
         """
         each = options if isinstance(options, list) else [options or {}] * self.num_envs
+        if not all(isinstance(one, Mapping) for one in each):
+            raise ConfigError(f"options: expected a dict, or a list of them, one a lane; found {options!r}")
         if len(each) != self.num_envs:
             raise ConfigError(f"options: expected a dict, or {self.num_envs}, one a lane; found {len(each)}")
         unknown = sorted({str(key) for one in each for key in one} - {"state"})

@@ -12,6 +12,7 @@ lengths are counted natively, so that `rollout/ep_rew_mean` is logged without `V
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rollcart.envs._sb3_lanes import Lane, Sb3Lanes
@@ -36,7 +37,9 @@ class NesVecEnv(Sb3Lanes, VecEnv):  # type: ignore[misc]
     `NesVectorEnv` then. Observations are owned by the caller (unless copy=False), infos are new dicts.
     """
 
-    def __init__(self, env: NesVectorEnv | str = BUNDLED, num_envs: int = 8, **options: Any) -> None:
+    def __init__(
+        self, env: NesVectorEnv | str | Sequence[str] = BUNDLED, num_envs: int = 8, **options: Any
+    ) -> None:
         Sb3Lanes.__init__(self, env, num_envs, **options)
         VecEnv.__init__(self, self.num_envs, self.observation_space, self.action_space)
         self.metadata["frame_stack"] = self.frame_stack

@@ -254,3 +254,44 @@ def test_without_pufferlib_its_class_alone_is_missing() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert "pip install 'rollcart[puffer]'" in run.stdout, run.stderr
+
+
+@pytest.mark.parametrize(
+    ("seed", "error"), [(-1, ValueError), ("7", TypeError), ([1], TypeError), (1.5, TypeError)], ids=repr
+)
+def test_re3_a_bad_seed_begins_nothing(seed: Any, error: type[Exception]) -> None:
+    lanes = batches(2)
+    with pytest.raises(error, match="seed: expected"):
+        lanes.async_reset(seed)
+    with pytest.raises(APIUsageError, match="expected async_reset first"):
+        lanes.recv()
+    lanes.reset(seed=np.int64(1))
+    first = lanes.buffers.observations.copy()
+    with pytest.raises(error, match="seed: expected"):
+        lanes.async_reset(seed)
+    lanes.step([0, 0])
+    lanes.reset(seed=1)
+    equal(lanes.buffers.observations, first)
+
+
+def test_re3_a_step_that_failed_is_told_once_and_asks_for_a_reset(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_actions: Any) -> Any:
+        raise RuntimeError("meant")
+
+    lanes = batches(2)
+    lanes.reset(seed=1)
+    play = lanes._batches[0].step
+    for told in (True, False):
+        monkeypatch.setattr(lanes._batches[0], "step", fail)
+        lanes.send([0, 0])
+        if told:
+            with pytest.raises(RuntimeError, match="meant"):
+                lanes.recv()
+            with pytest.raises(APIUsageError, match="expected async_reset, since the last step failed"):
+                lanes.recv()
+            monkeypatch.setattr(lanes._batches[0], "step", play)
+            lanes.reset(seed=1)
+            lanes.step([0, 0])
+    # What nobody asked for any more keeps nothing open.
+    lanes.close()
+    assert lanes._batches[0].env.closed

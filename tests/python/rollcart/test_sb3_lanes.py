@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium.wrappers.vector import ClipReward
 from vec_common import MODES, RIGHT, SMALL, equal, game_with, mk, quick_end, random_actions
 
 import rollcart
 from rollcart.envs._same_step import Step
 from rollcart.envs._sb3_lanes import Sb3Lanes
+from rollcart.errors import ConfigError
 
 
 def lanes(n: int = 2, **options: Any) -> Sb3Lanes:
@@ -260,3 +262,34 @@ def test_without_the_library_the_error_says_what_to_install() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert "pip install 'rollcart[sb3]'" in run.stdout, run.stderr
+
+
+@pytest.mark.parametrize(("seed", "error"), [(-1, ValueError), ("7", TypeError), (1.0, TypeError)], ids=repr)
+def test_rs3_a_bad_seed_is_refused_when_it_is_given(seed: Any, error: type[Exception]) -> None:
+    venv = lanes()
+    with pytest.raises(error, match="seed: expected"):
+        venv.seed(seed)
+    assert venv.seed(np.int64(3)) == [3, 4]
+
+
+@pytest.mark.parametrize("options", [3, "Level2", [{}, None], ["state", "state"]], ids=repr)
+def test_rs3_options_that_are_no_dicts_are_refused(options: Any) -> None:
+    with pytest.raises(ConfigError, match="options: expected a dict, or a list of them"):
+        lanes().set_options(options)
+
+
+def test_what_is_no_native_environment_is_told_where_its_wrapper_belongs() -> None:
+    wrapped = ClipReward(mk(2), -1, 1)
+    with pytest.raises(TypeError, match="found ClipReward; wrap the NesVecEnv"):
+        Sb3Lanes(wrapped)  # type: ignore[arg-type]
+    for other in (None, rollcart.NesEnv(), 5):
+        with pytest.raises(TypeError, match="expected a NesVectorEnv or the name of a game, found"):
+            Sb3Lanes(other)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="game: expected the name of a game"):
+        Sb3Lanes([lambda: rollcart.NesEnv()])  # type: ignore[list-item]
+
+
+def test_several_games_are_lanes_too() -> None:
+    venv = Sb3Lanes(["CartRunner-Nes-v0"] * 3, **SMALL)
+    assert venv.num_envs == 3 and venv.reset().shape == (3, 2, 12, 10)
+    assert venv.get_attr("game") == ["CartRunner-Nes-v0"] * 3

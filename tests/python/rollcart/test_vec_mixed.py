@@ -303,6 +303,7 @@ def test_libraries_find_what_they_ask_of_lanes_of_one_game(games: Path, mode: st
     env = mk(4, mode, game=GAMES, limit=2)
     assert (env.copy, env.frame_stack) == (True, 2)
     lanes = Sb3Lanes(env)
+    assert lanes.get_attr("game") == GAMES
     lanes.reset()
     lanes.step(np.zeros(4, np.int64))
     _, _, dones, infos = lanes.step(np.zeros(4, np.int64))

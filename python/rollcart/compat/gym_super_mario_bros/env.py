@@ -5,8 +5,9 @@ from __future__ import annotations
 import operator
 import os
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
 
 import gymnasium
 import numpy as np
@@ -16,9 +17,10 @@ from numpy.typing import NDArray
 from rollcart import Console
 from rollcart.compat.gym_super_mario_bros import ram as rules
 from rollcart.compat.gym_super_mario_bros import rom
-from rollcart.errors import ConfigError, RomError
+from rollcart.errors import ConfigError, RomError, StateError
 
 _START = 8
+_SNAPSHOT = b"RCSM\x01"
 # No scene of the game that is skipped lasts longer.
 _PATIENCE = 3_600
 _STAGES = [f"{world}-{stage}" for world in range(1, 9) for stage in range(1, 5)]
@@ -78,6 +80,8 @@ class SuperMarioBrosEnv(gymnasium.Env[Any, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
         """Begins an episode, always in the same frame of a stage."""
+        if options is not None and not isinstance(options, Mapping):
+            raise TypeError(f"options: expected a dict or None, found {options!r}")
         super().reset(seed=seed)
         console = self._open()
         stages = (options or {}).get("stages")
@@ -125,6 +129,35 @@ class SuperMarioBrosEnv(gymnasium.Env[Any, Any]):
     def poke(self, address: int, value: int) -> None:
         """Changes a byte of RAM."""
         self._open().poke(address, value)
+
+    def snapshot(self) -> bytes:
+        """The whole state as bytes: `restore` goes on from it, here or in another environment of the ROM."""
+        before = b"" if self._before is None else self._before
+        stage = (self._stage or "").ljust(3).encode()
+        return _SNAPSHOT + stage + struct.pack("<H", len(before)) + before + self._open().save()
+
+    def restore(self, snapshot: bytes) -> NDArray[np.uint8]:
+        """Goes on from a snapshot; gives the picture. Which stages are drawn later is this environment's."""
+        console, head = self._open(), len(_SNAPSHOT) + 3
+        if snapshot[: len(_SNAPSHOT)] != _SNAPSHOT or len(snapshot) < head + 2:
+            found = bytes(snapshot[: len(_SNAPSHOT)])
+            raise StateError(f"snapshot: expected bytes that snapshot() gave, found {found!r}")
+        stage = snapshot[head - 3 : head].decode(errors="replace").strip() or None
+        if stage != self._stage and not (self._random and stage):
+            raise StateError(
+                f"snapshot: it is of {stage or 'the whole game'}, this environment plays "
+                f"{self._stage or 'the whole game'}"
+            )
+        at = head + 2 + struct.unpack_from("<H", snapshot, head)[0]
+        console.load(snapshot[at:])
+        self._stage, self._before = stage, bytes(snapshot[head + 2 : at]) or None
+        return console.rgb()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a SuperMarioBrosEnv cannot be pickled or copied: make one with the same arguments and hand its "
+            "state over with snapshot() and restore()"
+        )
 
     # ------------------------------------------------------------------------------------- the game
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
+from gymnasium.utils import RecordConstructorArgs
 
 BUTTONS = {"A": 1, "B": 2, "select": 4, "start": 8, "up": 16, "down": 32, "left": 64, "right": 128, "NOOP": 0}
 
 
-class JoypadSpace(gymnasium.Wrapper[Any, Any, Any, Any]):
+class JoypadSpace(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Discrete(len(actions)) over button combinations.
 
     env: one that takes a mask of buttons, Discrete(256). actions: a list of lists of button names, as in
@@ -19,7 +21,8 @@ class JoypadSpace(gymnasium.Wrapper[Any, Any, Any, Any]):
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], actions: Sequence[Sequence[str]]) -> None:
-        super().__init__(env)
+        RecordConstructorArgs.__init__(self, actions=actions)
+        gymnasium.Wrapper.__init__(self, env)
         if env.action_space != gymnasium.spaces.Discrete(256):
             raise ValueError(
                 f"expected an environment of button masks, Discrete(256), found {env.action_space}"
@@ -46,6 +49,14 @@ class JoypadSpace(gymnasium.Wrapper[Any, Any, Any, Any]):
             raise ValueError(f"action: expected 0 to {len(self._masks) - 1}, found {number}")
         return self.env.step(self._masks[number])
 
+    def render(self, *args: Any, **kwargs: Any) -> Any:
+        """The picture, asked for as the environment takes it."""
+        return self.env.render(*args, **kwargs)
+
+    def seed(self, seed: int | None = None) -> Any:
+        """What `OldApi` has; today's environments take seeds in `reset`."""
+        return self.env.get_wrapper_attr("seed")(seed)
+
 
 def _mask(names: Sequence[str]) -> int:
     if isinstance(names, str):
@@ -60,11 +71,24 @@ def _mask(names: Sequence[str]) -> int:
     return mask
 
 
-class OldApi(gymnasium.Wrapper[Any, Any, Any, Any]):
+class OldApi(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """The calls of gym before 0.26: `reset()` gives the observation alone, `step()` four values."""
 
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        RecordConstructorArgs.__init__(self)
+        gymnasium.Wrapper.__init__(self, env)
+        self._seed: int | None = None
+
+    def seed(self, seed: int | None = None) -> list[int | None]:
+        """Seeds the next reset, and begins nothing itself."""
+        self._seed = None if seed is None else operator.index(seed)
+        return [self._seed]
+
     def reset(self, **kwargs: Any) -> Any:
-        """Begins an episode."""
+        """Begins an episode, with the seed that is given here or was by `seed`."""
+        if kwargs.get("seed") is None:
+            kwargs["seed"] = self._seed
+        self._seed = None
         return self.env.reset(**kwargs)[0]
 
     def step(self, action: Any) -> Any:
@@ -76,4 +100,9 @@ class OldApi(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def render(self, mode: str | None = None) -> Any:
         """The picture; `mode` is ignored, since make(render_mode=...) decides it."""
+        if self.env.render_mode is None:
+            wanted = mode or "human"
+            warnings.warn(
+                f"render: there is no picture; make the environment with render_mode={wanted!r}", stacklevel=2
+            )
         return self.env.render()

@@ -2,6 +2,8 @@
 expected and found.
 """
 
+from __future__ import annotations
+
 __all__ = [
     "ConfigError",
     "MovieDiverged",
@@ -42,6 +44,11 @@ class MovieDiverged(MovieError):
             "file was changed after it was recorded, or this build plays otherwise than the recording one"
         )
         self.frame = frame
+        self._what = what
+
+    def __reduce__(self) -> tuple[type[MovieDiverged], tuple[int, str]]:
+        # Out of a pool of processes, too.
+        return type(self), (self.frame, self._what)
 
 
 class NotInstalled(ImportError):

@@ -15,12 +15,14 @@ So a replay that goes another way says in which frame. Pictures and windows are 
 from __future__ import annotations
 
 import base64
+import codecs
 import hashlib
 import json
 import os
 import textwrap
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -59,11 +61,16 @@ class Movie:
         return len(self.inputs)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes the file whole or not at all."""
-        path = Path(path)
+        """Writes the file whole or not at all; OSError, which names it, where it cannot be written."""
+        path = Path(path).expanduser()
         part = path.with_name(path.name + ".part")
-        part.write_text(self.text())
-        part.replace(path)
+        try:
+            part.write_text(self.text(), encoding="utf-8")
+            part.replace(path)
+        except OSError as error:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+            raise type(error)(f"cannot write the movie {path}: {error.strerror}") from None
 
     def text(self) -> str:
         head = {
@@ -89,7 +96,7 @@ class Movie:
         """Raises MovieError for a file that is no movie, of a later version, or damaged."""
         where = os.fspath(path)
         try:
-            text = Path(path).read_text()
+            text = _text(path)
         except OSError as error:
             raise _unreadable(where, error) from None
         except UnicodeDecodeError:
@@ -274,7 +281,7 @@ def from_inputs(path: str | os.PathLike[str], game: games.Game, state: object) -
     """A movie without checks from a file that has only lines of the section [inputs]."""
     where = os.fspath(path)
     try:
-        runs = buttons.inputs(Path(path).read_text().splitlines(), where)
+        runs = buttons.inputs(_text(path).splitlines(), where)
     except OSError as error:
         raise _unreadable(where, error) from None
     except UnicodeDecodeError:
@@ -288,10 +295,15 @@ def from_inputs(path: str | os.PathLike[str], game: games.Game, state: object) -
 def is_movie(path: str | os.PathLike[str]) -> bool:
     """Whether the file begins as a movie does."""
     try:
-        with Path(path).open("rb") as file:
-            return file.read(len(MAGIC)) == MAGIC.encode()
+        with Path(path).expanduser().open("rb") as file:
+            begin = file.read(len(codecs.BOM_UTF8) + len(MAGIC)).removeprefix(codecs.BOM_UTF8)
+            return begin.startswith(MAGIC.encode())
     except OSError as error:
         raise _unreadable(os.fspath(path), error) from None
+
+
+def _text(path: str | os.PathLike[str]) -> str:
+    return Path(path).expanduser().read_text(encoding="utf-8-sig")
 
 
 def _unreadable(where: str, error: OSError) -> MovieError:

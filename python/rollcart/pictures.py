@@ -44,7 +44,7 @@ def enlarged(picture: Picture, scale: int) -> Picture:
 def write_png(path: str | os.PathLike[str], picture: Picture, scale: int = 1) -> None:
     """Writes one picture, losslessly."""
     image = _extras.need("PIL.Image", "play", "a PNG")
-    image.fromarray(enlarged(picture, scale)).save(path, "PNG", optimize=True)
+    image.fromarray(enlarged(picture, scale)).save(Path(path).expanduser(), "PNG", optimize=True)
 
 
 class Video:
@@ -56,7 +56,7 @@ class Video:
     """
 
     def __init__(self, path: str | os.PathLike[str], fps: float = NTSC_FPS, scale: int = 2) -> None:
-        self.path = Path(path)
+        self.path = Path(path).expanduser()
         if self.path.suffix.lower() not in _KINDS:
             raise ConfigError(f"{self.path}: expected a name that ends in {', '.join(_KINDS)}")
         if not 1 <= scale <= 16:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from pathlib import Path
 
 import pytest
@@ -171,3 +173,39 @@ def test_button_names_are_the_consoles_bits_in_any_case() -> None:
     assert buttons.mask(buttons.NONE) == 0 and buttons.names(0) == buttons.NONE
     with pytest.raises(ConfigError, match="'TURBO'"):
         buttons.mask("TURBO")
+
+
+def test_the_home_folder_of_a_movie_may_be_written_as_a_tilde(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    made = recorded(INPUTS[:60])
+    made.write("~/a movie \u00e9.rcm")
+    assert [path.name for path in tmp_path.iterdir()] == ["a movie \u00e9.rcm"]
+    assert movie.is_movie("~/a movie \u00e9.rcm") and movie.Movie.read("~/a movie \u00e9.rcm") == made
+
+
+def test_a_movie_that_an_editor_marked_as_utf_8_is_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.rcm"
+    made = recorded(INPUTS[:60])
+    path.write_bytes(b"\xef\xbb\xbf" + made.text().replace("\n", "\r\n").encode())
+    assert movie.is_movie(path) and movie.Movie.read(path) == made
+    path.write_bytes(b"\xef\xbb\xbf60 RIGHT\r\n")
+    assert not movie.is_movie(path)
+    assert movie.from_inputs(path, games.find(games.BUNDLED), "Level1").frames == 60
+
+
+def test_a_movie_that_cannot_be_written_is_named_and_leaves_nothing(tmp_path: Path) -> None:
+    made = recorded(INPUTS[:2])
+    with pytest.raises(FileNotFoundError, match=r"cannot write the movie .*gone/a\.rcm: No such file"):
+        made.write(tmp_path / "gone" / "a.rcm")
+    (tmp_path / "folder.rcm").mkdir()
+    with pytest.raises(IsADirectoryError, match=r"cannot write the movie .*folder\.rcm"):
+        made.write(tmp_path / "folder.rcm")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder.rcm"]
+
+
+def test_a_replay_that_diverged_says_so_across_processes() -> None:
+    error = MovieDiverged(7, "RAM's check is another")
+    for again in (pickle.loads(pickle.dumps(error)), copy.copy(error), copy.deepcopy(error)):
+        assert type(again) is MovieDiverged and (again.frame, str(again)) == (7, str(error))

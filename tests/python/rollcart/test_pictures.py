@@ -107,3 +107,14 @@ def test_a_missing_library_is_named_with_what_to_install(
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     with pytest.raises(NotInstalled, match=r"imageio_ffmpeg.*pip install 'rollcart\[play\]'"):
         pictures.Video(tmp_path / "a.mp4")
+
+
+def test_the_home_folder_of_a_picture_may_be_written_as_a_tilde(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    pictures.write_png("~/one.png", frames(1)[0])
+    with pictures.Video("~/all of it \u00e9.gif") as video:
+        for picture in frames(6):
+            video.add(picture)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["all of it \u00e9.gif", "one.png"]

@@ -1,9 +1,9 @@
 """What a machine does to measurements, and what its owner can do about it: the facts behind `doctor`.
 
-Sources: the kernel's files on frequency scaling, turbo, SMT, control groups, stolen time, pressure and
-swap; the tools on PATH. Each finding is one line; advice only where something can be done. Nothing is
-changed, nothing is measured for longer than a moment, and what a system does not tell is said to be
-unknown.
+Sources: the kernel's files on frequency scaling, turbo, SMT, control groups, stolen time, autogroups,
+pressure and swap; the tools on PATH. Each finding is one line; advice only where something can be done.
+Nothing is changed, nothing is measured for longer than a moment, and what a system does not tell is said to
+be unknown.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from cartlab.errors import LeaseTimeout
 from cartlab.host import read
 
 GOOD, NOTE, POOR = "good", "note", "poor"
+_AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
 _CPU = Path("/sys/devices/system/cpu")
 _SAMPLE_S = 0.5
 
@@ -124,6 +125,15 @@ def load() -> Finding:
     return Finding("load", GOOD, f"{value:.2f}")
 
 
+def sessions() -> Finding:
+    """Does low priority hold between sessions, so that other work can be kept out of the way?"""
+    grouped = read(_AUTOGROUP)
+    if grouped == "1":
+        advice = "`sysctl kernel.sched_autogroup_enabled=0` lets `nice` and `chrt -i 0` keep other work away"
+        return Finding("priorities", NOTE, "count within a session alone", advice)
+    return Finding("priorities", GOOD if grouped == "0" else NOTE, "hold" if grouped == "0" else "unknown")
+
+
 def pressure() -> Finding:
     """PSI: can contention be read at all?"""
     line = read(Path("/proc/pressure/cpu")).partition("\n")[0]
@@ -179,7 +189,7 @@ def others() -> Finding:
 
 
 ASKED: tuple[Callable[[], Finding], ...] = (
-    processors, governor, turbo, smt, stolen, load, pressure, memory, disk, witnesses, others,
+    processors, governor, turbo, smt, stolen, load, sessions, pressure, memory, disk, witnesses, others,
 )  # fmt: skip
 
 

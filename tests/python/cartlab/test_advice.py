@@ -54,6 +54,22 @@ def test_the_kernels_files_decide(
     assert (finding.level, finding.found) == (level, words)
 
 
+@pytest.mark.parametrize(
+    ("text", "level", "words"),
+    [("1", "note", "within a session"), ("0", "good", "hold"), (None, "note", "unknown")],
+)
+def test_priorities_that_count_within_a_session_alone_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, level: str, words: str
+) -> None:
+    place = tmp_path / "sched_autogroup_enabled"
+    if text is not None:
+        place.write_text(text + "\n")
+    monkeypatch.setattr(advice, "_AUTOGROUP", place)
+    finding = advice.sessions()
+    assert finding.level == level and words in finding.found
+    assert ("sched_autogroup_enabled=0" in finding.advice) == (text == "1")
+
+
 @pytest.mark.parametrize(("value", "level"), [(0.5, "good"), (2.5, "note"), (9.0, "poor"), (None, "note")])
 def test_load_is_judged_a_processor(monkeypatch: pytest.MonkeyPatch, value: float | None, level: str) -> None:
     monkeypatch.setattr(host, "load", lambda: value)

@@ -68,12 +68,17 @@ def make(
 def chosen(lanes: Lanes, what: str, state: object, now: list[int]) -> list[int]:
     """Each lane's start: one state for all, or one a lane, of which None keeps what is."""
     if not _is_row(state):
-        return [lanes.starts.index(state)] * len(now)
+        return [lanes.starts.index(state, now)] * len(now)
     if len(state) != len(now):
         raise ConfigError(
             f"{what}: expected one state, or {len(now)} of them, one a lane; found {len(state)}"
         )
-    return [start if one is None else lanes.starts.index(one) for one, start in zip(state, now, strict=True)]
+    starts, in_use = list(now), set(now)
+    for lane, one in enumerate(state):
+        if one is not None:
+            starts[lane] = lanes.starts.index(one, in_use)
+            in_use.add(starts[lane])
+    return starts
 
 
 def _is_row(state: object) -> TypeGuard[Sequence[Any]]:

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadwriteArrayDyn};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
@@ -42,6 +42,21 @@ impl KeptLane {
 
     fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.0.to_bytes())
+    }
+
+    /// It never changes, so it is its own copy.
+    fn __copy__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[allow(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
+    fn __deepcopy__<'py>(slf: PyRef<'py, Self>, _memo: Bound<'py, PyAny>) -> PyRef<'py, Self> {
+        slf
+    }
+
+    #[allow(clippy::unused_self, reason = "Python calls it on one")]
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err("a KeptLane stays in its process and cannot be pickled: pickle bytes(it)"))
     }
 }
 
@@ -201,11 +216,11 @@ impl Batch {
         self.cart.payload_sha1()
     }
 
-    /// Adds a state where episodes can begin; gives its index.
-    #[pyo3(signature = (name, state))]
-    fn add_start(&mut self, name: &str, state: Option<&[u8]>) -> PyResult<usize> {
+    /// Adds a state where episodes can begin; gives its index. It takes the place of forgotten, unless lanes begin there.
+    #[pyo3(signature = (name, state, forgotten = None))]
+    fn add_start(&mut self, name: &str, state: Option<&[u8]>, forgotten: Option<usize>) -> PyResult<usize> {
         let start = Start::read(name, state, &self.cart).map_err(|error| made(&error.into()))?;
-        self.batch.add_start(start).map_err(|error| made(&error.into()))
+        self.batch.add_start(start, forgotten).map_err(|error| made(&error.into()))
     }
 
     /// Begins episodes in the lanes of mask (all without one) and writes the observations of all lanes. anew: at their

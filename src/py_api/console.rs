@@ -76,10 +76,11 @@ fn rom_bytes(rom: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     if let Some(bytes) = held_bytes(rom) {
         return bytes;
     }
-    let Ok(path) = rom.extract::<PathBuf>() else {
+    if rom.extract::<PathBuf>().is_err() {
         let kind = rom.get_type().name()?;
         return Err(PyTypeError::new_err(format!("rom is of type {kind}, expected a path (str or PathLike) or bytes")));
-    };
+    }
+    let path: PathBuf = rom.py().import("os.path")?.call_method1("expanduser", (rom,))?.extract()?;
     // A device has no end, and a file of another kind may not fit into memory.
     let mut bytes = Vec::new();
     let read = File::open(&path).and_then(|file| file.take(MOST_FILE_BYTES + 1).read_to_end(&mut bytes));
@@ -157,6 +158,13 @@ impl Console {
         let options = EngineOptions { ram_fill, ..options };
         let engine = Fast::new(Arc::clone(&cart), &options).map_err(|error| errors::engine(&error))?;
         Ok(Self { cart, engine })
+    }
+
+    #[allow(clippy::unused_self, reason = "Python calls it on one")]
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "a Console cannot be pickled or copied: make one with the same ROM and hand its state over with save() and load()",
+        ))
     }
 
     /// Presses the reset button (soft=True) or switches off and on; runs no frame.

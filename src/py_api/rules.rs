@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use numpy::{PyReadonlyArray1, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use super::errors;
@@ -61,6 +61,11 @@ impl GameRules {
         signals: Option<&str>,
     ) -> PyResult<Self> {
         Ok(Self { game: compile(data, scenario, scripts, signals, work_ram)?, work_ram, episode: None })
+    }
+
+    #[allow(clippy::unused_self, reason = "Python calls it on one")]
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err("GameRules cannot be pickled or copied: make them with the same texts"))
     }
 
     /// The variables' names, in the order of values(); those that scripts add follow in begin() and frame().

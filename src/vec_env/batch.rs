@@ -154,14 +154,19 @@ impl Batch {
         self.image_shape().map_or(0, |shape| shape.iter().product())
     }
 
-    /// Adds a start; gives its index.
+    /// Adds a start; gives its index. It takes the place of `forgotten`, unless lanes begin there.
     ///
     /// # Errors
     /// When a console of this cartridge cannot go on from it.
-    pub fn add_start(&mut self, start: Start) -> Result<usize, StartError> {
+    pub fn add_start(&mut self, start: Start, forgotten: Option<usize>) -> Result<usize, StartError> {
         if let Some(state) = &start.state {
             let refused = |reason| StartError::Refused { name: start.name.to_string(), reason };
             self.trial.import(state).map_err(refused)?;
+        }
+        let free = |&place: &usize| place < self.rules.starts.len() && self.starts().all(|used| used != place);
+        if let Some(place) = forgotten.filter(free) {
+            self.rules.starts[place] = start;
+            return Ok(place);
         }
         self.rules.starts.push(start);
         Ok(self.rules.starts.len() - 1)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import hashlib
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -261,3 +263,22 @@ def test_any_single_damaged_byte_is_refused_or_leads_to_a_console_that_runs() ->
         except StateError:
             continue
         console.step(frames=2)
+
+
+def test_u33_copying_and_pickling_a_console_point_at_save_and_load() -> None:
+    console = rollcart.Console(ROM)
+    rules = rollcart.GameRules('{"info": {}}', "{}")
+    for use in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match=r"Console cannot be .* save\(\) and load\(\)"):
+            use(console)
+        with pytest.raises(TypeError, match=r"GameRules cannot be .* make them with the same texts"):
+            use(rules)
+
+
+def test_the_home_folder_of_a_rom_may_be_written_as_a_tilde(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a rom \u00e9.nes").write_bytes(Path(ROM).read_bytes())
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for path in ("~/a rom \u00e9.nes", Path("~/a rom \u00e9.nes")):
+        assert rollcart.Console(path).frame_count == 0

@@ -219,3 +219,16 @@ def test_u33_copying_and_pickling_point_at_snapshots() -> None:
     for copying in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match="snapshot"):
             copying(env)
+
+
+def test_u33_what_is_kept_in_the_process_is_its_own_copy_and_says_how_to_leave_it() -> None:
+    env = mk(2)
+    env.reset(seed=0)
+    kept = env.snapshot(portable=False)
+    archive = copy.deepcopy({"best": kept})
+    env.step([6, 9])
+    env.restore(archive["best"])
+    assert env.snapshot() == [bytes(lane) for lane in kept]  # type: ignore[arg-type]
+    assert copy.copy(kept[0]) is kept[0]
+    with pytest.raises(TypeError, match=r"pickle bytes\(it\)"):
+        pickle.dumps(kept)

@@ -14,6 +14,7 @@ from vec_model import GAME
 
 import rollcart
 from rollcart import games
+from rollcart._starts import KEPT
 from rollcart.errors import ConfigError, RomError
 
 
@@ -153,3 +154,41 @@ def test_a_zipped_rom_says_what_to_do(tmp_path: Path) -> None:
     for make in (rollcart.Console, lambda path: mk(1, rom_path=path)):
         with pytest.raises(RomError, match="zip archive; unpack it"):
             make(tmp_path / "rom.zip")
+
+
+def test_u20_states_that_came_as_bytes_are_forgotten_once_nothing_begins_there() -> None:
+    console = rollcart.Console(GAME / "rom.nes")
+    env = mk(2, state_catalog={"mine": "Level2"})
+    first = mk(2).reset(options={"state": "Level1"})[0]
+    states = []
+    for _ in range(3 * KEPT):
+        console.step()
+        states.append(console.save())
+    kept = [env.reset(options={"state": [states[0], state]}) and env.start_states for state in states]
+    assert len(env._open().start_names) <= KEPT + 4
+    # The lane that begins at the oldest still does, and what was forgotten can be given again.
+    assert len({names[0] for names in kept}) == 1
+    for state in (states[1], states[-1], states[KEPT]):
+        env.reset(options={"state": state})
+        assert len(set(env.start_states)) == 1
+        alone = mk(2, state=state)
+        alone.reset()
+        assert np.array_equal(env.ram(), alone.ram())
+    assert env.reset(options={"state": "mine"})[1]["level"].tolist() == [2, 2]
+    assert np.array_equal(env.reset(options={"state": "Level1"})[0], first)
+
+
+def test_more_lanes_than_states_are_kept_begin_each_at_its_own() -> None:
+    console = rollcart.Console(GAME / "rom.nes")
+    console.step(frames=200)
+    states = []
+    for _ in range(KEPT + 20):
+        console.step(8)
+        states.append(console.save())
+    env = mk(len(states), obs="ram")
+    env.reset(options={"state": states})
+    for lanes in (states[::-1], states):
+        observed = env.reset(options={"state": lanes})[0]
+        one = mk(1, obs="ram")
+        for lane in (0, 10, len(states) - 1):
+            assert np.array_equal(observed[lane], one.reset(options={"state": lanes[lane]})[0][0])

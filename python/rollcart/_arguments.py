@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import operator
 from collections.abc import Collection, Mapping, Set
+from itertools import islice
 from typing import Any
 
 import gymnasium
@@ -52,7 +53,7 @@ def autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
 
 def render_mode(mode: str | None) -> str | None:
     """The mode; ConfigError for one that there is none of."""
-    if mode not in (None, "rgb_array"):
+    if mode is not None and not (isinstance(mode, str) and mode == "rgb_array"):
         raise ConfigError(
             f"render_mode: expected None or 'rgb_array', found {mode!r}; for a window wrap the environment "
             "in gymnasium.wrappers.vector.HumanRendering"
@@ -69,11 +70,29 @@ def flag(what: str, value: Any) -> bool:
 
 def info_keys(keys: Any) -> tuple[list[str] | None, bool]:
     """The keys that the lanes are asked for (None: all), and whether the state's name is told beside them."""
-    if keys is None or keys == "numbers":
+    if keys is None or (isinstance(keys, str) and keys == "numbers"):
         return None, keys is None
-    if isinstance(keys, str):
+    rows = (list, tuple, set, frozenset)
+    if not isinstance(keys, rows) or not all(isinstance(key, str) for key in keys):
         raise ConfigError(f"info_keys: expected a list of names, None or 'numbers', found {keys!r}")
     return [key for key in keys if key != "state"], "state" in keys
+
+
+def lane_number(what: str, lane: Any) -> int:
+    """The number of a lane, in range or not; TypeError for what is none."""
+    try:
+        return operator.index(lane)
+    except TypeError:
+        raise TypeError(f"{what}: expected the number of a lane, found {lane!r}") from None
+
+
+def check_snapshots(snapshots: Any, lanes: int) -> None:
+    """Raises where it is no list with one entry a lane; what is in the entries is looked at later."""
+    wanted = f"snapshots: expected {lanes}, one a lane (bytes, or None for none)"
+    if not hasattr(snapshots, "__len__") or isinstance(snapshots, (bytes, bytearray, str, Mapping)):
+        raise TypeError(f"{wanted}, found {type(snapshots).__name__}")
+    if len(snapshots) != lanes:
+        raise ValueError(f"{wanted}, found {len(snapshots)}")
 
 
 def reset_options(options: Any) -> Mapping[str, Any]:
@@ -116,11 +135,13 @@ def _one_a_lane(seed: Any, lanes: int) -> list[int | None]:
     if isinstance(seed, (str, bytes, Set, Mapping)):
         raise refusal
     try:
-        given = [None if one is None else operator.index(one) for one in seed]
+        # No more than tells that there are too many.
+        given = [None if one is None else operator.index(one) for one in islice(seed, lanes + 1)]
     except TypeError:
         raise refusal from None
     if len(given) != lanes:
-        raise ValueError(f"seed: expected an integer or {lanes} of them, one a lane, found {len(given)}")
+        found = f"more than {lanes}" if len(given) > lanes else len(given)
+        raise ValueError(f"seed: expected an integer or {lanes} of them, one a lane, found {found}")
     if any(one is not None and one < 0 for one in given):
         raise ValueError(f"seed: expected 0 or more for each lane, found {given}")
     return given

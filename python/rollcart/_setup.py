@@ -15,7 +15,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from rollcart import games
+from rollcart import _arguments, games
 from rollcart._native import Batch
 from rollcart._starts import Named, Starts, catalog_of
 from rollcart.errors import ConfigError
@@ -44,7 +44,9 @@ def make(
     fixed: tuple[str, ...] = ()
     if state_catalog is None:
         # A lane of which nothing is said begins where the game does.
-        usual = found.default_state(int(options["players"]))
+        players = options["players"]
+        # What is no number of players is refused with the other options.
+        usual = found.default_state(players if isinstance(players, int) else 1)
         if _is_row(state):
             state = [usual if one is None else one for one in state]
             catalog = [found.state(state[0] if state else usual)]
@@ -54,7 +56,9 @@ def make(
     else:
         catalog, fixed = _catalog(state_catalog, found)
     texts = found.data, found.scenario, catalog, list(found.scripts)
-    batch = Batch(found.rom, _json(options), *texts, found.signals() if signals else None)
+    batch = Batch(
+        found.rom, _json(options), *texts, found.signals() if _arguments.flag("signals", signals) else None
+    )
     found.warn_if_bare(stacklevel=4)
     for text in batch.warnings:
         warnings.warn(f"{found.name}: {text}", stacklevel=4)

@@ -12,6 +12,9 @@ from rollcart.errors import ConfigError
 
 BITS = {"A": 1, "B": 2, "SELECT": 4, "START": 8, "UP": 16, "DOWN": 32, "LEFT": 64, "RIGHT": 128}
 NONE = "-"
+# What a list in memory may hold: the console plays so many in two days.
+MOST_FRAMES = 10_000_000
+_MOST_DIGITS = 20
 
 Pads = tuple[int, int]
 """What is held in a frame: a mask for each of the two pads."""
@@ -25,10 +28,15 @@ def mask(text: str) -> int:
     for name in text.split("+"):
         if name.upper() not in BITS:
             raise ConfigError(
-                f"buttons: expected {NONE} or names of {', '.join(BITS)} joined by +, found {text!r}"
+                f"buttons: expected {NONE} or names of {', '.join(BITS)} joined by +, found {shortened(text)}"
             )
         bits |= BITS[name.upper()]
     return bits
+
+
+def shortened(text: str) -> str:
+    """A text as an error shows it."""
+    return repr(text if len(text) <= 80 else text[:80] + "...")
 
 
 def names(bits: int) -> str:
@@ -60,14 +68,20 @@ def inputs(text_lines: Iterable[str], where: str, first_line: int = 1) -> list[P
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
-        if not words[0].isdecimal() or not int(words[0]) or len(words) not in (2, 3):
+        frames = int(words[0]) if words[0].isdecimal() and len(words[0]) < _MOST_DIGITS else 0
+        if not frames or len(words) not in (2, 3):
             raise ConfigError(
                 f"{where}, line {number}: expected FRAMES BUTTONS (and the second pad's), "
-                f"such as '60 RIGHT+B', found {line!r}"
+                f"such as '60 RIGHT+B', found {shortened(line)}"
+            )
+        if len(out) + frames > MOST_FRAMES:
+            raise ConfigError(
+                f"{where}, line {number}: expected at most {MOST_FRAMES} frames in all (two days), "
+                f"found {len(out) + frames}"
             )
         try:
             pads = mask(words[1]), mask(words[2]) if len(words) == 3 else 0
         except ConfigError as error:
             raise ConfigError(f"{where}, line {number}: {error}") from None
-        out += [pads] * int(words[0])
+        out += [pads] * frames
     return out

@@ -12,12 +12,12 @@ from __future__ import annotations
 import difflib
 import enum
 import importlib.util
-import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from rollcart import reading
 from rollcart.errors import ConfigError
 
 DATA_PATH = "RETRO_DATA_PATH"
@@ -109,7 +109,7 @@ def shelves(integrations: Any = None) -> Iterator[Path]:
 
 def folders(game: str, integrations: Any = None) -> tuple[Path, ...]:
     """The folders of a game, in the order of search."""
-    if not isinstance(game, str) or game in ("", "..") or Path(game).name != game:
+    if not isinstance(game, str) or game in ("", "..") or len(game.encode()) > 255 or Path(game).name != game:
         raise ConfigError(f"game: expected the name of a game such as CartRunner-Nes-v0, found {game!r}")
     return tuple(path for shelf in shelves(integrations) if (path := shelf / game).is_dir())
 
@@ -136,26 +136,12 @@ def list_scenarios(game: str, integrations: Any = None) -> list[str]:
     for folder in folders(game, integrations):
         for path in folder.glob("*.json"):
             try:
-                content = json.loads(text_of(path))
+                content = reading.read_object(path)
             except (OSError, ValueError):
                 continue
-            if isinstance(content, dict) and content.keys() & {"reward", "rewards", "done"}:
+            if content.keys() & {"reward", "rewards", "done"}:
                 found.add(path.stem)
     return sorted(found)
-
-
-def text_of(path: Path) -> str:
-    """A text file's content; what editors put before it to mark it as UTF-8 is none of it.
-
-    Raises:
-        ConfigError: It is not UTF-8.
-    """
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ConfigError(
-            f"{path}: expected a text in UTF-8, found {error.reason} at byte {error.start}"
-        ) from None
 
 
 def no_folder(game: str) -> ConfigError:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rollcart import discovery
+from rollcart import discovery, reading
 from rollcart.errors import ConfigError, RomError, StateError
 
 BUNDLED = "CartRunner-Nes-v0"
@@ -55,10 +55,10 @@ class Game:
         """
         own = _first(self.folders, "signals.json")
         if own is not None:
-            return discovery.text_of(own)
+            return reading.read_text(own)
         shelf = Path(__file__).parent / "data" / "signals"
         for path in sorted(shelf.glob("*.json")):
-            text = discovery.text_of(path)
+            text = reading.read_text(path)
             if path.stem == self.name or payload_sha1(self.rom) in json.loads(text)["rom_sha"]:
                 return text
         have = ", ".join(sorted(path.stem for path in shelf.glob("*.json")))
@@ -100,8 +100,9 @@ class Game:
         file = text if text.endswith(".state") else f"{text}.state"
         paths = [folder / file for folder in self.folders] + [Path(text).expanduser()]
         for path in paths:
-            if path.is_file():
-                return path.stem, path.read_bytes()
+            if reading.is_file(path):
+                what = "a saved state of this game"
+                return path.stem, reading.read_bytes(path, reading.MOST_STATE_BYTES, StateError, what)
         known = ", ".join([*self.state_names(), POWER_ON])
         raise StateError(
             f"state {text!r}: {self.name} has no state of that name; it has {known}; a path works too"
@@ -122,7 +123,7 @@ def find(
     by name in the game's folders or by path.
     """
     places = discovery.folders(game, integrations)
-    names = scenario or "scenario", info or "data"
+    names = "scenario" if scenario is None else scenario, "data" if info is None else info
     if rom_path is None:
         return _complete(game, places, *_rom_of(game, places), *names)
     rom, source = _given_rom(rom_path)
@@ -136,7 +137,7 @@ def find(
                 f"rom_path: {source} is not {game}: {found}, expected {' or '.join(sorted(expected))}"
             )
         raise discovery.no_folder(game)
-    if scenario or info:
+    if scenario is not None or info is not None:
         return _complete(Path(source).stem or "rom", (), rom, source, *names)
     return Game(Path(source).stem or "rom", rom, source, '{"info": {}}', "{}", {}, (), bare=True)
 
@@ -148,11 +149,11 @@ def payload_sha1(rom: bytes) -> str:
 
 def _expected(places: tuple[Path, ...]) -> set[str]:
     path = _first(places, "rom.sha")
-    return set(discovery.text_of(path).lower().split()) if path else set()
+    return set(reading.read_text(path).lower().split()) if path else set()
 
 
 def _first(places: tuple[Path, ...], file: str) -> Path | None:
-    return next((place / file for place in places if (place / file).is_file()), None)
+    return next((place / file for place in places if reading.is_file(place / file)), None)
 
 
 def _given_rom(rom: str | os.PathLike[str] | bytes) -> tuple[bytes, str]:
@@ -160,7 +161,7 @@ def _given_rom(rom: str | os.PathLike[str] | bytes) -> tuple[bytes, str]:
         return bytes(rom), "bytes"
     path = Path(rom).expanduser()
     try:
-        return path.read_bytes(), str(path)
+        return reading.read_rom(path), str(path)
     except OSError as error:
         raise type(error)(f"rom_path: cannot read the ROM {path}: {error.strerror}") from None
 
@@ -171,7 +172,7 @@ def _rom_of(game: str, places: tuple[Path, ...]) -> tuple[bytes, str]:
     name = _metadata(places).get("original_rom_name")
     for file in ("rom.nes", name):
         if file and (path := _first(places, file)):
-            return path.read_bytes(), str(path)
+            return reading.read_rom(path), str(path)
     expected = " or ".join(sorted(_expected(places))) or "any"
     raise RomError(
         f"{game}: its folder {places[0]} has no rom.nes (payload SHA-1 {expected}); "
@@ -181,17 +182,7 @@ def _rom_of(game: str, places: tuple[Path, ...]) -> tuple[bytes, str]:
 
 def _json(places: tuple[Path, ...], file: str) -> dict[str, Any]:
     path = _first(places, file)
-    if path is None:
-        return {}
-    try:
-        value = json.loads(discovery.text_of(path))
-    except ConfigError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} is not valid JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise ConfigError(f"{path}: expected an object, found {type(value).__name__}")
-    return value
+    return {} if path is None else reading.read_object(path)
 
 
 def _metadata(places: tuple[Path, ...]) -> dict[str, Any]:
@@ -222,12 +213,12 @@ def _complete(
 ) -> Game:
     scenario_file = _named(places, "scenario", scenario, "scenario")
     info_file = _named(places, "info", info, "data")
-    text = discovery.text_of(scenario_file) if scenario_file else "{}"
+    text = reading.read_text(scenario_file) if scenario_file else "{}"
     return Game(
         game,
         rom,
         source,
-        discovery.text_of(info_file) if info_file else '{"info": {}}',
+        reading.read_text(info_file) if info_file else '{"info": {}}',
         text,
         _metadata(places),
         places,
@@ -237,14 +228,14 @@ def _complete(
 
 def _named(places: tuple[Path, ...], option: str, name: str | os.PathLike[str], usual: str) -> Path | None:
     """A JSON file by name in the game's folders, or by path; only the usual one may be missing."""
-    if not isinstance(name, (str, os.PathLike)):
+    if not isinstance(name, (str, os.PathLike)) or not os.fspath(name):
         raise ConfigError(f"{option}: expected the name of a file or a path, found {name!r}")
     text = os.fspath(name)
     file = text if text.endswith(".json") else f"{text}.json"
     path = Path(file).expanduser()
     if found := _first(places, file) if path.name == file else None:
         return found
-    if path.is_file():
+    if reading.is_file(path):
         return path
     if text == usual:
         return None
@@ -257,8 +248,8 @@ def _scripts(scenario: str, path: Path | None) -> tuple[tuple[str, str], ...]:
     """Names and texts of the scripts that a scenario names and that are there beside it."""
     try:
         names = json.loads(scenario).get("scripts", [])
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return ()  # The native module says what is wrong with the file.
     named = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
     files = [(name, path.parent / name) for name in named] if path else []
-    return tuple((name, discovery.text_of(file)) for name, file in files if file.is_file())
+    return tuple((name, reading.read_text(file)) for name, file in files if reading.is_file(file))

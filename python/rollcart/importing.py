@@ -27,6 +27,10 @@ MAGIC = b"NES\x1a"
 # The largest NES ROM is far smaller; more is no ROM, and within a zip perhaps a trap.
 MOST_BYTES = 32 << 20
 MOST_NESTED = 4
+# All NES games together are far below; a zip of zips of zips can hold a million times its size.
+MOST_UNPACKED = 8 << 30
+# What a member takes at least, however small it is.
+_MEMBER_BYTES = 4096
 ARCHIVES = {".7z": "a 7-Zip archive", ".rar": "a RAR archive", ".gz": "a gzip file", ".tar": "a tar archive"}
 
 # Stable Retro names its games TITLE-SYSTEM-vN, some without the last; folders of one's own need not.
@@ -56,6 +60,13 @@ class Found:
     reason: str | None = None
 
 
+@dataclass
+class _Allowance:
+    """How many bytes may still be unpacked of one file."""
+
+    left: int
+
+
 def known_games() -> dict[str, Target]:
     """Payload SHA-1 to game, for every rom.sha; the first folder in the order of search counts."""
     known: dict[str, Target] = {}
@@ -64,7 +75,7 @@ def known_games() -> dict[str, Target]:
         for path in sorted(shelf.glob("*/rom.sha")):
             if OTHER_SYSTEM.search(path.parent.name):
                 continue
-            for digest in discovery.text_of(path).lower().split():
+            for digest in path.read_text("utf-8", errors="replace").lower().split():
                 known.setdefault(digest, Target(path.parent.name, path.parent, category))
     return known
 
@@ -94,7 +105,7 @@ def run(
         progress(
             f"{counted(number, 'file')}, {sum(one.outcome == IMPORTED for one in out)} imported; now {name}"
         )
-        for member, body in _members(name, content, 0):
+        for member, body in _members(name, content, 0, _Allowance(MOST_UNPACKED)):
             found = body if isinstance(body, Found) else _judge(member, body, known, names)
             if found is None:
                 continue
@@ -123,25 +134,36 @@ def _files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[tuple[str, Path]
             raise FileNotFoundError(f"{path}: no such file or folder; give a ROM, a zip or a folder of them")
 
 
-def _members(name: str, content: Path | bytes, depth: int) -> Iterator[tuple[str, bytes | Found]]:
+def _members(
+    name: str, content: Path | bytes, depth: int, allowance: _Allowance
+) -> Iterator[tuple[str, bytes | Found]]:
     """A file's bytes, or those of each member of a zip; a `Found` of what cannot be read."""
+    # A pipe or a device would be waited for.
+    if isinstance(content, Path) and not content.is_file():
+        return
     suffix = Path(name).suffix.lower()
     try:
         source = BytesIO(content) if isinstance(content, bytes) else content
         if suffix == ".zip" or zipfile.is_zipfile(source):
-            yield from _unzipped(name, source, depth)
+            yield from _unzipped(name, source, depth, allowance)
         elif suffix in ARCHIVES:
             reason = f"{ARCHIVES[suffix]}; unpack it first, only .zip is looked into"
             yield name, Found(name, UNREADABLE, reason=reason)
         elif isinstance(content, bytes):
             yield name, content
-        elif content.is_file() and content.stat().st_size <= MOST_BYTES:
+        elif content.stat().st_size <= MOST_BYTES:
             yield name, content.read_bytes()
-    except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
-        yield name, Found(name, UNREADABLE, reason=str(error))
+    except Exception as error:  # zipfile lets through whatever its parts raise over damaged bytes
+        yield name, Found(name, UNREADABLE, reason=_why_unreadable(error))
 
 
-def _unzipped(name: str, source: BytesIO | Path, depth: int) -> Iterator[tuple[str, bytes | Found]]:
+def _why_unreadable(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _unzipped(
+    name: str, source: BytesIO | Path, depth: int, allowance: _Allowance
+) -> Iterator[tuple[str, bytes | Found]]:
     if depth >= MOST_NESTED:
         yield name, Found(name, UNREADABLE, reason=f"more than {MOST_NESTED} zips inside each other")
         return
@@ -150,15 +172,20 @@ def _unzipped(name: str, source: BytesIO | Path, depth: int) -> Iterator[tuple[s
             if entry.is_dir():
                 continue
             inner = f"{name}!{entry.filename}"
+            if allowance.left <= 0:
+                reason = f"more than {MOST_UNPACKED} bytes unpacked of one file; unpack it first"
+                yield inner, Found(inner, UNREADABLE, reason=reason)
+                return
+            allowance.left -= max(entry.file_size, _MEMBER_BYTES)
             if entry.file_size > MOST_BYTES:
                 yield inner, Found(inner, UNREADABLE, reason=f"{entry.file_size} bytes, too large for a ROM")
                 continue
             try:
                 body = archive.read(entry)
-            except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
-                yield inner, Found(inner, UNREADABLE, reason=str(error))
+            except Exception as error:  # as above
+                yield inner, Found(inner, UNREADABLE, reason=_why_unreadable(error))
                 continue
-            yield from _members(inner, body, depth + 1)
+            yield from _members(inner, body, depth + 1, allowance)
 
 
 def _judge(name: str, body: bytes, known: dict[str, Target], names: list[str]) -> Found | None:

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rollcart import buttons, games
+from rollcart import buttons, games, reading
 from rollcart._native import Console
 from rollcart.buttons import Pads
 from rollcart.errors import ConfigError, MovieDiverged, MovieError, RomError
@@ -137,7 +137,11 @@ class Movie:
                 movie.digests[int(frame)] = digest
         except MovieError:
             raise
-        except (KeyError, IndexError, TypeError, ValueError) as error:
+        except RecursionError:
+            raise MovieError(
+                f"{where}: it is damaged (line 2 is nested too deeply); record it again"
+            ) from None
+        except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
             raise MovieError(f"{where}: it is damaged ({error}); record it again") from None
         counts = {frames, movie.frames, len(movie.checks), max(movie.digests, default=0)}
         if len(counts) > 1:
@@ -303,7 +307,8 @@ def is_movie(path: str | os.PathLike[str]) -> bool:
 
 
 def _text(path: str | os.PathLike[str]) -> str:
-    return Path(path).expanduser().read_text(encoding="utf-8-sig")
+    path = Path(path).expanduser()
+    return reading.read_bytes(path, reading.MOST_TEXT_BYTES, MovieError, "a movie").decode("utf-8-sig")
 
 
 def _unreadable(where: str, error: OSError) -> MovieError:

@@ -8,7 +8,6 @@ native module's.
 from __future__ import annotations
 
 import inspect
-import operator
 import os
 from collections.abc import Sequence
 from copy import deepcopy
@@ -364,10 +363,7 @@ class NesVectorEnv(SendReceive):
         """
         batch = self._open()
         lanes = self._all_or(mask)
-        if len(snapshots) != self.num_envs:
-            raise ValueError(
-                f"snapshots: expected {self.num_envs}, one a lane (None for none), found {len(snapshots)}"
-            )
+        _arguments.check_snapshots(snapshots, self.num_envs)
         taken: list[KeptLane | None] = [None] * self.num_envs
         for at, (state, chosen) in enumerate(zip(snapshots, lanes, strict=True)):
             if state is not None and chosen:
@@ -517,7 +513,7 @@ class NesVectorEnv(SendReceive):
         return np.ascontiguousarray(mask)
 
     def _lane(self, lane: Any, what: str) -> int:
-        number = operator.index(lane)
+        number = _arguments.lane_number(what, lane)
         if not 0 <= number < self.num_envs:
             raise ValueError(f"{what}: there is no lane {number}, expected 0 to {self.num_envs - 1}")
         return number

@@ -9,7 +9,7 @@ import copy
 from dataclasses import dataclass
 from pathlib import Path
 
-from rollcart import games, movie, pictures
+from rollcart import games, movie, pictures, reading
 from rollcart._native import Console
 from rollcart.buttons import Pads
 from rollcart.errors import ConfigError, StateError
@@ -198,7 +198,7 @@ class Session:
         if not path.is_file():
             self.say(f"slot {self.slot} is empty: {path} is not there")
             return
-        state = path.read_bytes()
+        state = reading.read_bytes(path, reading.MOST_STATE_BYTES, StateError, "a saved state")
         earlier = self._slot_movies.get(self.slot)
         if self.recorder and earlier is None:
             self.record()

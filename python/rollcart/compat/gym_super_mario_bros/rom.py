@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from rollcart import games
+from rollcart import games, reading
 from rollcart.errors import ConfigError, RomError
 
 # The variable that names a ROM, and the Stable Retro folder that may hold it.
@@ -24,7 +24,7 @@ def find(rom_path: str | os.PathLike[str] | bytes | None, *, lost_levels: bool) 
     if given:
         path = Path(given).expanduser()
         try:
-            return path.read_bytes()
+            return reading.read_rom(path)
         except OSError as error:
             what = "rom_path" if rom_path else variable
             raise type(error)(f"{what}: cannot read the ROM {path}: {error.strerror}") from None

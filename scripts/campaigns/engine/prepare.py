@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Open the engine's campaign: a clone, the baseline's build as the reference, the documents, the plan.
 
-    prepare.py WORK [--policy paired] [--slices 100] [--cap '6 h'] [--seconds 30]
+    prepare.py WORK [--policy paired] [--openings 5] [--cap '6 h'] [--seconds 30]
 
 WORK is made outside the repository and holds the clone, the state root, the campaign's folder and the cache
 of builds. Nothing is measured here but that the baseline builds. The last line is the command that runs it.
@@ -40,7 +40,7 @@ baseline: speed = 1.0
 ## Eval
 - metric: speed
 - direction: maximize
-- command: {python} scripts/campaigns/engine/measure.py --cache {cache} --slices {slices}
+- command: {python} scripts/campaigns/engine/measure.py --cache {cache} --openings {openings}
 """
 DOCUMENTS = {
     "TASK.md": "# Task\n\nMake the canonical workload faster by small changes of the engine.\n",
@@ -59,7 +59,7 @@ def main() -> int:
     parser.add_argument("--cap", default="6 h", help="the campaign's compute_cap (6 h)")
     parser.add_argument("--seconds", type=int, default=30, help="of an evaluation; killed 30 s later (30)")
     parser.add_argument("--policy", default="paired", help="what keeps an idea (paired)")
-    parser.add_argument("--slices", type=int, default=100, help="slices a side of an evaluation (100)")
+    parser.add_argument("--openings", type=int, default=5, help="pairs of processes of an evaluation (5)")
     parser.add_argument("--ref", default="HEAD", help="the baseline (HEAD)")
     space = parser.parse_args()
     work = space.work.resolve()
@@ -74,7 +74,7 @@ def main() -> int:
     print("building the baseline; this takes minutes the first time", flush=True)
     measure = [sys.executable, "scripts/campaigns/engine/measure.py", "--cache", str(cache)]
     subprocess.run([*measure, "--reference"], cwd=clone, check=True)
-    text = PROTOCOL.format(seconds=space.seconds, python=sys.executable, cache=cache, slices=space.slices)
+    text = PROTOCOL.format(seconds=space.seconds, python=sys.executable, cache=cache, openings=space.openings)
     (clone / "autoresearch-protocol.md").write_text(text)
     environ = {**os.environ, "AUTORESEARCH_ROOT_PATH": str(work / "root"), "AUTORESEARCH_RUNS_DIR": str(runs)}
     command = [sys.executable, str(clone / "scripts" / "autoresearch.py")]

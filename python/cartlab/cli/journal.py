@@ -55,7 +55,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("run, finalize, and files of other tools")
     group.add_argument("--researcher", metavar="CMD", help="run: a shell line that makes one change")
     group.add_argument("--experiments", type=positive_int, metavar="N", help="run: at most N now")
-    group.add_argument("--trunk", default="main", metavar="BRANCH", help="finalize: where it starts (main)")
+    group.add_argument(
+        "--trunk",
+        metavar="BRANCH",
+        help="finalize: where it starts (main; verify: the one that create was given)",
+    )
     group.add_argument("--groups", metavar="FILE", help="finalize: JSON, which experiments belong together")
     group.add_argument(
         "--collapse-overlap", action="store_true", help="finalize: one group of those that share a file"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -257,10 +258,7 @@ def _told(context: Context, desk: Desk, one: Try, out: Outcome, typed: float | N
         out.text.append(f"best so far: {best.text} (#{best.round})")
     if goal.state != "running":
         out.text.append(f"the session has ended: {goal.reason}")
-    ended = goal.state in ("target_reached", "completed", "budget_exhausted")
-    out.report.next = context.line(
-        "journal finalize plan" if ended else "journal log --description TEXT --hypothesis TEXT"
-    )
+    out.report.next = context.line(_next(goal))
     out.details = {
         "run": one.round,
         "status": result.status,
@@ -274,6 +272,15 @@ def _told(context: Context, desk: Desk, one: Try, out: Outcome, typed: float | N
         "reason": goal.reason,
     }
     return _recorded(context, out)
+
+
+def _next(goal: Goal) -> str:
+    """What a session wants next."""
+    from cartlab.loops.states import OVER
+
+    if goal.state in OVER:
+        return "journal finalize plan"
+    return "journal log --description TEXT --hypothesis TEXT"
 
 
 def run_loop(context: Context, request: Request) -> Outcome:
@@ -387,7 +394,6 @@ def _facts(context: Context, desk: Desk, goal: Goal) -> dict[str, Any]:
     log_lines = git.tell(context.repo, "log", "--format=%h %s", f"-{COMMITS}", goal.accepted).decode(
         "utf-8", "replace"
     )
-    ended = goal.state in ("target_reached", "completed", "budget_exhausted")
     return {
         "id": goal.id,
         "state": goal.state,
@@ -406,7 +412,7 @@ def _facts(context: Context, desk: Desk, goal: Goal) -> dict[str, Any]:
         "ideas": ideas.listed(place / session.IDEAS),
         "edited_scripts": files.edited_scripts(desk, goal),
         "commits": log_lines.splitlines(),
-        "next": "journal finalize plan" if ended else "journal log --description TEXT --hypothesis TEXT",
+        "next": _next(goal),
     }
 
 
@@ -473,7 +479,12 @@ def finalize(context: Context, request: Request) -> Outcome:
 
     def planned(goal: Goal) -> Any:
         return finalising.plan(
-            desk, goal, given["trunk"], groups, collapse=given["collapse_overlap"], single=given["single"]
+            desk,
+            goal,
+            given["trunk"] or "main",
+            groups,
+            collapse=given["collapse_overlap"],
+            single=given["single"],
         )
 
     if request.word == "plan" or request.dry_run:
@@ -493,7 +504,8 @@ def finalize(context: Context, request: Request) -> Outcome:
             )
             out.report.outputs = [str(path)]
             out.text.append(f"to group otherwise, edit {path} and give it as --groups")
-        out.report.next = context.line("journal finalize create --approve REASON")
+        trunk = f"--trunk {shlex.quote(given['trunk'])} " if given["trunk"] else ""
+        out.report.next = context.line(f"journal finalize create {trunk}--approve REASON")
         return out
     with desk.alone():
         goal = recording.prepare(desk)

@@ -179,7 +179,7 @@ def open_loops(context: Context) -> tuple[list[dict[str, Any]], bool]:
 
 def of_goal(context: Context, events: list[Event], goal: Goal) -> list[dict[str, Any]]:
     """What one loop wants next."""
-    from cartlab.loops.states import ENDED
+    from cartlab.loops.states import ENDED, OVER
 
     word = goal.state.replace("_", " ")
     if goal.loop == "campaign":
@@ -194,6 +194,15 @@ def of_goal(context: Context, events: list[Event], goal: Goal) -> list[dict[str,
         ]
     if goal.loop != "supervise":
         name = f"the session {goal.id} is {word}"
+        if goal.state in OVER:
+            made = goal.body.get("finalized")
+            why, command = (
+                ("hold its branches against it", "verify") if made else ("make branches of its keeps", "plan")
+            )
+            return [
+                _action("journal finalize", f"{name}: {why}", f"journal finalize {command}"),
+                _action("journal summary", f"{name}: what came of it", "journal summary"),
+            ]
         return [
             _action("journal status", f"{name}: where it stands and what comes next", "journal status"),
             _action("journal run", f"{name}: go on with an agent", 'journal run --researcher "CMD"'),

@@ -226,6 +226,40 @@ def test_ld22_the_user_s_checkout_stays_as_it_is_wherever_it_stands(journal: Ses
         git(journal.repo, "branch", "-q", "-D", *refs(journal))
 
 
+def test_ld23_branches_for_another_trunk_are_verified_against_that_one(
+    journal: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git(journal.repo, "branch", "-m", "main", "trunk")
+    assert finalize(journal, "plan") == 25
+    assert "found no 'main'" in capsys.readouterr().err
+    assert finalize(journal, "plan", "--trunk", "trunk") == 0
+    assert "journal finalize create --trunk trunk --approve REASON" in capsys.readouterr().out
+    assert finalize(journal, "create", "--trunk", "trunk", "--approve", "yes") == 0
+    assert finalize(journal, "verify") == 0
+    git(journal.repo, "branch", "-m", "trunk", "renamed")
+    capsys.readouterr()
+    assert finalize(journal, "verify") == 19
+    assert "whether it merges with trunk was not found out" in capsys.readouterr().out
+
+
+def test_after_a_session_s_end_its_branches_are_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = small_journal.make(tmp_path)
+    monkeypatch.chdir(one.repo)
+    assert one.init("--max-experiments", "2") == 0
+    one.x("7")
+    assert one.log("smaller") == 0
+    for word, *more in (("plan",), ("create", "--approve", "yes"), ("verify",)):
+        capsys.readouterr()
+        assert one.cartlab("next") == 0
+        said = capsys.readouterr().out
+        assert "journal run" not in said and ("finalize plan" in said) == (word != "verify")
+        assert finalize(one, word, *more) == 0
+    assert one.cartlab("next") == 0
+    assert "journal finalize verify" in capsys.readouterr().out
+
+
 def test_ld22_no_session_file_gets_into_a_branch_also_from_a_folder_below(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,9 +19,6 @@ from cartlab.loops.running import Failed
 from cartlab.sources import git
 from cartlab.words import counted
 
-_ZERO = "0" * 40
-
-
 # --- create -----------------------------------------------------------------------------------------
 
 
@@ -109,8 +106,10 @@ class Checked:
     said: str = ""
 
 
-def verify(desk: Desk, goal: Goal, trunk: str, *, measure: bool = True) -> tuple[list[Checked], list[str]]:
-    """All branches, and what does not hold of them together."""
+def verify(
+    desk: Desk, goal: Goal, trunk: str | None = None, *, measure: bool = True
+) -> tuple[list[Checked], list[str]]:
+    """All branches, and what does not hold of them together. trunk: another one than they were made for."""
     done = goal.body.get("finalized")
     if done is None:
         raise NotLegalNow(
@@ -145,7 +144,7 @@ def verify(desk: Desk, goal: Goal, trunk: str, *, measure: bool = True) -> tuple
                 union.pop(change.path, None)
             else:
                 union[change.path] = held[change.path]
-        one.wrong += _merges(desk, trunk, commit)
+        one.wrong += _merges(desk, trunk or made.trunk, commit)
         if measure:
             _measure(desk, goal, group, one, commit)
     tip = trees.manifest_of(desk.repo, made.tip)
@@ -169,7 +168,7 @@ def _merges(desk: Desk, trunk: str, commit: str) -> list[str]:
     done = git.ask(desk.repo, "merge-tree", "--write-tree", "--name-only", trunk, commit)
     if done.returncode == 0:
         return []
-    if done.returncode == 1:
+    if done.returncode == 1 and done.stdout:  # it is 1 without a word on it where there is no such trunk
         names = done.stdout.decode("utf-8", "replace").split("\n\n")[0].splitlines()[1:]
         return [f"it does not merge with {trunk}: {', '.join(names[:3]) or 'conflict'}"]
     words = done.stderr.decode("utf-8", "replace").strip().splitlines()

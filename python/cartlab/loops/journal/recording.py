@@ -29,13 +29,12 @@ from cartlab.loops.goals import Goal, Try
 from cartlab.loops.journal import files, judging, session
 from cartlab.loops.journal.judging import Verdict
 from cartlab.loops.running import Failed
-from cartlab.loops.states import VIEWS
+from cartlab.loops.states import OVER, VIEWS
 from cartlab.loops.views import protocol_of
 from cartlab.sources import git
 
 TEXT_CAP = 1000
 INIT_MESSAGE = "autoresearch: initialize experiment session"
-_ENDED = ("target_reached", "completed", "budget_exhausted")
 
 
 @dataclass(frozen=True)
@@ -141,7 +140,7 @@ def give_up(desk: Desk, one: Try, why: str = "interrupted: it was not judged") -
 
 def legal(goal: Goal) -> None:
     """NotLegalNow where the session has ended."""
-    if goal.state in _ENDED:
+    if goal.state in OVER:
         raise NotLegalNow(
             f"this session has ended: {goal.reason or goal.state}",
             "`journal init` starts a new segment, `journal finalize plan` makes branches of what was kept",
@@ -173,16 +172,7 @@ def measure_baseline(desk: Desk, entry: Entry | None = None) -> Try:
     desk.step(one, "proposed", base=goal.accepted)
     desk.step(one, "dispatched", driver="cartlab")
     trees.keep_ref(desk.repo, f"{trees.REFS}attempts/{one.id}", goal.accepted)
-    desk.step(
-        one,
-        "submitted",
-        strategy=commands.plain(told.description, TEXT_CAP),
-        commit=goal.accepted,
-        tree=trees.tree_of(desk.repo, goal.accepted),
-        asi=_plain(told.asi),
-        agent=told.agent,
-        source="accepted",
-    )
+    _as_accepted(desk, goal, one, told, "accepted")
     desk.step(one, "screened", complies=True)
     desk.step(one, "measuring")
     try:
@@ -271,6 +261,15 @@ def refuse(desk: Desk, one: Try, entry: Entry, verdict: Verdict, folder: Path) -
     anything in its folder before.
     """
     goal = desk.goal()
+    touched = trees.manifest_of(desk.repo, goal.accepted) != manifest.scan(folder)
+    _as_accepted(desk, goal, one, entry, "elsewhere", touched=touched)
+    _decide(desk, one, verdict)
+    finish(desk, one)
+    return next(found for found in desk.goal().tries if found.id == one.id)
+
+
+def _as_accepted(desk: Desk, goal: Goal, one: Try, entry: Entry, source: str, **more: bool) -> None:
+    """Record a submission that is the accepted tree itself."""
     desk.step(
         one,
         "submitted",
@@ -279,12 +278,9 @@ def refuse(desk: Desk, one: Try, entry: Entry, verdict: Verdict, folder: Path) -
         tree=trees.tree_of(desk.repo, goal.accepted),
         asi=_plain(entry.asi),
         agent=entry.agent,
-        source="elsewhere",
-        touched=trees.manifest_of(desk.repo, goal.accepted) != manifest.scan(folder),
+        source=source,
+        **more,
     )
-    _decide(desk, one, verdict)
-    finish(desk, one)
-    return next(found for found in desk.goal().tries if found.id == one.id)
 
 
 def _take_in(

@@ -52,7 +52,7 @@ def decide(
     status, why, ends = _accept(row, evidence, budget_ended, policy)
     # The confirm run always measures its whole budget: its estimate must not depend on when it was looked at.
     final = budget_ended or (ends and tier != "confirm")
-    return _gated(_verdict(status, why, evidence, validity, final), row, validity)
+    return _gated(_verdict(status, why, evidence, validity, final), validity)
 
 
 def too_many_dropped(evidence: Evidence, policy: Policy = POLICY) -> bool:
@@ -111,7 +111,7 @@ def _accept(
     return "inconclusive", [_estimate(evidence), *_still_needed(evidence)], False
 
 
-def _gated(verdict: Verdict, tier: Tier, validity: Validity) -> Verdict:
+def _gated(verdict: Verdict, validity: Validity) -> Verdict:
     """What a keep* must have besides its bounds."""
     if not verdict.keeps:
         return verdict

@@ -55,13 +55,6 @@ class BehaviourChanged(CartlabError):
     status = "behaviour_changed"
 
 
-class BusyInvalid(CartlabError):
-    """Too much of the measurement was disturbed by other load."""
-
-    code = 13
-    status = "busy_invalid"
-
-
 class BuildFailed(CartlabError):
     """A ref does not build; details["log_tail"] holds the end of the log."""
 

@@ -189,13 +189,6 @@ def attempt_id(time: str, command: str, salt: str) -> str:
     return f"{stamp[:8]}-{stamp[8:]}-{word}-{hashlib.sha256(salt.encode()).hexdigest()[:6]}"
 
 
-def planned_seconds(made: Plan, overhead: float = 1.0) -> float:
-    """The longest that the blocks can take: slices of both sides, and `overhead` seconds to start and
-    settle a block.
-    """
-    return made.max_blocks * seconds_per_block(made.slices, made.slice_ms, overhead)
-
-
 def seconds_per_block(slices: int, slice_ms: float, overhead: float = 1.0) -> float:
     """What a block of these sizes takes, where none was measured yet."""
     return 2 * slices * slice_ms / 1000.0 + overhead

@@ -17,7 +17,6 @@ from cartlab.errors import BadRef, UsageError
 from cartlab.pipeline.request import Runner
 
 LEGACY_FLAGS = ("--steps", "--repeats", "--warmups", "--max-load", "--max-measured-invocations")
-GLOBAL_SWITCHES = ("--json", "--dry-run", "--no-record")
 GLOBAL_VALUES = ("--autoresearch-root",)
 UNITS = ("block", "process")
 DESIGNS = ("betting", "groupseq")

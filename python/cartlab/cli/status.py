@@ -59,7 +59,7 @@ def run(context: Context, request: Request) -> Outcome:
             context.talk.warn(report)
         ledger.project()
         action = actions_now(context, glance(root))[0]
-        facts |= recorded(ledger, request, context)
+        facts |= recorded(ledger, request)
         ledger.project()
     else:
         action = actions_now(context, None)[0]
@@ -79,7 +79,7 @@ def run(context: Context, request: Request) -> Outcome:
     return out
 
 
-def recorded(ledger: Any, request: Request, context: Context) -> dict[str, Any]:
+def recorded(ledger: Any, request: Request) -> dict[str, Any]:
     """What the ledger knows: round, latest accepted, calibration, results, runs that have not ended."""
     from cartlab.ledger import current_of
     from cartlab.round import round_part

@@ -188,8 +188,6 @@ class Ledger:
                 replace_bytes(self._disk, self.root / "results.tsv", results_tsv(self._events).encode())
                 replace_bytes(self._disk, self.root / "current.json", view.encode())
 
-    projections = project
-
     def init(self) -> list[str]:
         """Make whatever the root lacks; returns the names made. Existing files keep their bytes."""
         made = []

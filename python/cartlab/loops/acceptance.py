@@ -8,7 +8,6 @@ fail like a failing one. The baseline's runs are recorded once a segment under a
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +38,6 @@ def _runs(desk: Desk, goal: Goal, role: str) -> list[dict[str, Any]]:
     ]
 
 
-def first_base(goal: Goal) -> str:
-    """The commit that the goal's first round started from."""
-    return goal.first
-
-
 def usual(desk: Desk, goal: Goal, seed: int) -> Usual:
     """What the baseline's evaluation is like, from its run of this segment, which is made where there is
     none.
@@ -59,7 +53,7 @@ def _usual(desk: Desk, goal: Goal, asked: Witnesses, seed: int) -> Usual:
     found = [body for body in _runs(desk, goal, "eval") if body["value"] is not None]
     if not found:
         one = reference(goal)
-        bench = Bench(desk, one, views.protocol_of(goal), top_of(goal), first_base(goal))
+        bench = Bench(desk, one, views.protocol_of(goal), top_of(goal), goal.first)
         try:
             bench.value(seed)
         except Failed as failed:
@@ -93,7 +87,7 @@ def _checked(desk: Desk, goal: Goal, bench: Bench) -> Failed | None:
     with _one_at_a_time:
         before = _checks_of_the_baseline(desk, goal)
     try:
-        after = run_checks(bench, first_base(goal))
+        after = run_checks(bench, goal.first)
     except Failed as failed:
         return failed
     why = witness.weaker(before, after)
@@ -104,7 +98,7 @@ def _checks_of_the_baseline(desk: Desk, goal: Goal) -> Collected:
     found = [body for body in _runs(desk, goal, "checks") if body["passed"]]
     if not found:
         one = reference(goal)
-        base = first_base(goal)
+        base = goal.first
         bench = Bench(desk, one, views.protocol_of(goal), top_of(goal), base)
         try:
             run_checks(bench, base)
@@ -160,8 +154,3 @@ def _lay_over(bench: Bench, base: str, folder: Path, globs: tuple[str, ...]) -> 
     own = manifest.matching(manifest.scan(folder), named)
     theirs = manifest.matching(manifest.scan(other), named)
     trees.take(manifest.changes(own, theirs), other, folder)
-
-
-def with_usual(desk: Desk, goal: Goal, bench: Bench, seed: int) -> Bench:
-    """The bench, knowing what the baseline's run is like."""
-    return replace(bench, usual=usual(desk, goal, seed))

@@ -20,7 +20,6 @@ from cartlab.loops.goals import Goal, Try
 from cartlab.loops.running import Bench, Failed
 
 LEVEL = "landlock"
-LOOKS = 5
 
 
 def place(desk: Desk) -> Path:

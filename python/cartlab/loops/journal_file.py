@@ -224,7 +224,7 @@ class Standing:
         return (self.best.metric - self.baseline) / abs(self.baseline) * 100
 
 
-def standing(journal: Journal, dialect: str = "factory") -> Standing:
+def standing(journal: Journal) -> Standing:
     """Where the current segment stands; raises as require_whole does."""
     config = require_whole(journal)
     results = journal.current()
@@ -235,7 +235,7 @@ def standing(journal: Journal, dialect: str = "factory") -> Standing:
             continue
         if best is None or best.metric is None or policies.better(one.metric, best.metric, config.direction):
             best = one
-    found = confidence(points(results), config.direction, dialect)
+    found = confidence(points(results), config.direction, "factory")
     return Standing(config, tuple(results), values[0] if values else None, best, found)
 
 

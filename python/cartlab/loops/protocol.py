@@ -161,10 +161,10 @@ class Sections:
     fence: str | None = None
 
 
-def read_sections(text: str, top: str = "") -> Sections:
+def read_sections(text: str) -> Sections:
     """Each section's keys and values, and the first yaml fence; BadInput for a fence that is never closed."""
     out = Sections()
-    section, key, fence = top, "", None
+    section, key, fence = "", "", None
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
     for raw in text.splitlines():
         line = raw.strip()

@@ -67,12 +67,8 @@ def decide(desk: Desk, goal: Goal, one: Try, finding: Finding, policy: str, k: i
             "only literals of seeds were changed: the harness draws the seeds, and luck is no gain",
             done=tuple(done),
         )
-    bench = acceptance.with_usual(
-        desk,
-        goal,
-        Bench(desk, one, protocol, top_of(goal), str(submitted["commit"])),
-        draw_seed(goal),
-    )
+    usual = acceptance.usual(desk, goal, draw_seed(goal))
+    bench = Bench(desk, one, protocol, top_of(goal), str(submitted["commit"]), usual=usual)
     flags = list(finding.flags) + [f for f in submitted["flags"] if f not in finding.flags]
     if protocol.profile_command and not all(
         (desk.run_folder(one.id) / Path(name.format(n=number)).name).is_file() for name in PROFILES

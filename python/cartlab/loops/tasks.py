@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from cartlab.loops.experiences import Row, table
 from cartlab.loops.protocol import Protocol
 
-STEPS = ("S1", "S2", "S3", "S4", "S5", "S6")
 RECENT = 5
 WORDS = {"higher": "maximize", "lower": "minimize"}
 SKIPPED_PROFILE = "perf mode but no profile artifacts found — Researcher skipped discipline"

@@ -9,7 +9,6 @@ from cartlab.round.actions import Action, NextFacts, next_actions, require_legal
 from cartlab.round.acts import (
     abandon,
     complete,
-    confirm_failed,
     open_round,
     pause,
     resume,
@@ -41,7 +40,6 @@ __all__ = [
     "completes",
     "confirm_bar",
     "confirm_candidate",
-    "confirm_failed",
     "confirm_obstacles",
     "fold",
     "history",

@@ -127,11 +127,6 @@ def start_confirm(ledger: Ledger, facts: CandidateFacts, seed: str) -> Event:
     return _act(ledger, "confirm", body)
 
 
-def confirm_failed(ledger: Ledger, tree: str, reason: str) -> Event:
-    """The confirm run did not complete the round: back to its candidates."""
-    return _act(ledger, "confirm_failed", lambda found: {"tree": tree, "reason": reason})
-
-
 def complete(
     ledger: Ledger,
     candidate: CandidateFacts | Ref,

@@ -170,7 +170,6 @@ class _Fold:
                 plan["benchmark_tier"],
                 plan["cand"]["commit"],
                 plan["cand"]["tree"],
-                plan["base"]["commit"],
                 float(evidence["hl"]),
                 float(evidence["lcb"]),
                 tuple(decision.get("marks") or ()),

@@ -88,7 +88,6 @@ class Kept:
     benchmark_tier: str
     commit: str
     tree: str
-    base_commit: str
     estimate: float
     lcb: float
     marks: tuple[str, ...]

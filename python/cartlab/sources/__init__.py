@@ -1,6 +1,6 @@
 """Reading revisions and building them, without changing the repository.
 
-    resolve(repo, text) / resolve_pair(repo, texts)   what people type -> model.Ref; BadRef (20) otherwise
+    resolve(repo, text)   what people type -> model.Ref; BadRef (20) otherwise
     check_compliance(repo, base, cand, protected, may_touch)   changed paths; ComplianceFailed (18)
     export.export(repo, ref, folder)                  the tree as files, compared with its blobs
     build(config, ref, root, fresh=, progress=)       model.Build from the cache or made; BuildFailed (14)
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from cartlab.sources.git import branch, dirty, top
 from cartlab.sources.lineage import missing, strangers
 from cartlab.sources.paths import changed, check_compliance, matches, protected_changes
-from cartlab.sources.refs import first_parents, is_ancestor, resolve, resolve_pair, split_pair
+from cartlab.sources.refs import first_parents, is_ancestor, resolve
 from cartlab.sources.tools import toolchain, toolchain_id
 
 if TYPE_CHECKING:
@@ -48,8 +48,6 @@ __all__ = [
     "missing",
     "protected_changes",
     "resolve",
-    "resolve_pair",
-    "split_pair",
     "strangers",
     "toolchain",
     "toolchain_id",

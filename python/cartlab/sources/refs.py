@@ -8,11 +8,10 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cartlab.errors import BadRef, UsageError
+from cartlab.errors import BadRef
 from cartlab.model import Ref
 from cartlab.sources import git
 
@@ -44,24 +43,6 @@ def resolve(repo: Path, text: str) -> Ref:
         raise _unknown(repo, text)
     commit = done.stdout.decode().split()[-1]
     return Ref(name=text, commit=commit, tree=git.line(repo, "rev-parse", "--verify", f"{commit}^{{tree}}"))
-
-
-def split_pair(texts: Sequence[str]) -> tuple[str, str]:
-    """("A", "B") from ["A", "B"] or ["A..B"]; a missing end of a range is HEAD, as in git."""
-    if len(texts) == 1 and ".." in texts[0]:
-        if "..." in texts[0]:
-            raise UsageError(f"a range must have two dots; found {texts[0]!r}", "write A..B, baseline first")
-        base, _, cand = texts[0].partition("..")
-        return base or "HEAD", cand or "HEAD"
-    if len(texts) != 2:
-        raise UsageError(f"two refs or one range A..B were expected; found {len(texts)}: {' '.join(texts)}")
-    return texts[0], texts[1]
-
-
-def resolve_pair(repo: Path, texts: Sequence[str]) -> tuple[Ref, Ref]:
-    """(baseline, candidate) from two refs or one range."""
-    base, cand = split_pair(texts)
-    return resolve(repo, base), resolve(repo, cand)
 
 
 def is_ancestor(repo: Path, older: str, newer: str) -> bool:

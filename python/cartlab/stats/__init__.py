@@ -8,7 +8,7 @@ from cartlab.stats.betting import Bets, grid_of, wealth_paths
 from cartlab.stats.ebh import discoveries, e_bh
 from cartlab.stats.evidence import evidence, evidence_path, used_values
 from cartlab.stats.groupseq import group_bounds, looks, signed_rank_p
-from cartlab.stats.planner import Forecast, blocks_to_show, forecast_table, residuals_of, smallest_shown
+from cartlab.stats.planner import blocks_to_show, residuals_of, smallest_shown
 from cartlab.stats.relink import relink_floor
 from cartlab.stats.robust import block_value, hodges_lehmann, median, robust_sd
 from cartlab.stats.second_opinion import Drift, bca_interval, drift
@@ -17,7 +17,6 @@ from cartlab.stats.signs import sign_chance
 __all__ = [
     "Bets",
     "Drift",
-    "Forecast",
     "bca_interval",
     "block_value",
     "blocks_to_show",
@@ -26,7 +25,6 @@ __all__ = [
     "e_bh",
     "evidence",
     "evidence_path",
-    "forecast_table",
     "grid_of",
     "group_bounds",
     "hodges_lehmann",

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -77,29 +76,3 @@ def smallest_shown(
         middle = (low + high) / 2.0
         low, high = (low, middle) if shown(middle) else (middle, high)
     return guard * math.exp(high)
-
-
-class Forecast(NamedTuple):
-    """What a true ratio would take: blocks until a bound is clear of the guard, and their seconds; None =
-    practically never.
-    """
-
-    ratio: float
-    blocks: int | None
-    seconds: float | None
-
-
-def forecast_table(
-    ratios: Sequence[float],
-    residuals: Sequence[float],
-    guard: float,
-    seconds_per_block: float,
-    alpha: float = POLICY.alpha,
-    policy: Policy = POLICY,
-) -> list[Forecast]:
-    """The planner's answer for each true ratio, from the noise of a calibration's or a pair's blocks."""
-    out = []
-    for ratio in ratios:
-        blocks = blocks_to_show(abs(math.log(ratio / guard)), residuals, alpha, policy)
-        out.append(Forecast(ratio, blocks, None if blocks is None else blocks * seconds_per_block))
-    return out

@@ -8,7 +8,7 @@ import pytest
 
 from cartlab.errors import UsageError
 from cartlab.model import POLICY, TIERS, Plan, Ref, Workload
-from cartlab.plan import Request, attempt_id, plan, planned_seconds, refuse_legacy_flags
+from cartlab.plan import Request, attempt_id, plan, refuse_legacy_flags
 
 BASE = Ref("main", "a" * 40, "b" * 40)
 CAND = Ref("topic", "c" * 40, "d" * 40)
@@ -96,7 +96,3 @@ def test_an_attempt_id_says_when_and_what() -> None:
     name = attempt_id("2026-01-02T03:04:05.678Z", "round confirm", "salt")
     assert name.startswith("20260102-030405-round-confirm-")
     assert name != attempt_id("2026-01-02T03:04:05.678Z", "round confirm", "other")
-
-
-def test_the_planned_time_is_slices_of_both_sides_and_starting_up() -> None:
-    assert planned_seconds(ask()) == pytest.approx(48 * (2 * 50 * 0.020 + 1.0))

@@ -409,7 +409,6 @@ def test_no_act_is_possible_without_a_round_or_out_of_its_turn(ledger: Ledger) -
         lambda: rounds.pause(ledger, "user_stop", "why"),
         lambda: rounds.resume(ledger, "why"),
         lambda: rounds.start_confirm(ledger, facts_of("topic"), "seed"),
-        lambda: rounds.confirm_failed(ledger, "t", "why"),
         finish,
     )
     for act in acts:
@@ -419,7 +418,6 @@ def test_no_act_is_possible_without_a_round_or_out_of_its_turn(ledger: Ledger) -
     before = len(ledger.events())
     for act in (
         finish,
-        lambda: rounds.confirm_failed(ledger, "t", "why"),
         lambda: rounds.resume(ledger, "why"),
     ):
         with pytest.raises(NotLegalNow, match="stacked does not allow"):

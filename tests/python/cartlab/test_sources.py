@@ -12,7 +12,7 @@ import fake_project
 import pytest
 
 from cartlab import config, sources
-from cartlab.errors import BadRef, BadRoot, BuildFailed, ComplianceFailed, Tampered, UsageError
+from cartlab.errors import BadRef, BadRoot, BuildFailed, ComplianceFailed, Tampered
 from cartlab.sources import export, tools
 
 
@@ -104,18 +104,6 @@ def test_a_merge_commit_is_a_commit_like_others(project: fake_project.Project) -
     assert sources.resolve(project.path, "HEAD^2").commit == project.git("rev-parse", "side")
 
 
-def test_a_range_is_two_refs(project: fake_project.Project) -> None:
-    first = project.git("rev-parse", "HEAD")
-    second = project.commit("two", work=110)
-    for texts in (["HEAD~1..HEAD"], ["HEAD~1.."], ["HEAD~1", "HEAD"]):
-        base, cand = sources.resolve_pair(project.path, texts)
-        assert (base.commit, cand.commit) == (first, second)
-    with pytest.raises(UsageError, match="two dots"):
-        sources.resolve_pair(project.path, ["HEAD~1...HEAD"])
-    with pytest.raises(UsageError, match="two refs"):
-        sources.resolve_pair(project.path, ["HEAD"])
-
-
 @pytest.mark.parametrize(
     ("text", "named"),
     [
@@ -169,7 +157,7 @@ def test_resolving_exporting_and_building_change_no_byte_of_the_repository(
     os.utime(project.path / "engine.c", (1, 1))
     before = every_byte(project.path)
     settings = config.load(project.path)
-    base, cand = sources.resolve_pair(project.path, ["HEAD~1..HEAD"])
+    base, cand = (sources.resolve(project.path, text) for text in ("HEAD~1", "HEAD"))
     sources.check_compliance(project.path, base.commit, cand.commit, settings.protected)
     assert sorted(sources.dirty(project.path)) == ["README", "new.txt", "staged.txt"]
     assert sources.branch(project.path) == "main"

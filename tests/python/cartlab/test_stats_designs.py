@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -120,15 +119,3 @@ def test_the_group_design_decides_by_the_same_table() -> None:
     assert decide("accept", found, Validity(checks="passed"), False).status == "keep"
     early = stats.evidence(blocks[:11], design="groupseq")
     assert (early.lcb, early.ucb) == (None, None)
-
-
-def test_the_planners_table_takes_longer_for_smaller_gains() -> None:
-    noise = list(np.random.default_rng(6).normal(0.0, 0.02, 60))
-    rows = stats.forecast_table([1.10, 1.05, 1.03, 1.01], noise, 1.01, 2.5)
-    blocks = [row.blocks for row in rows]
-    assert blocks[3] is None
-    assert rows[3].seconds is None
-    assert 8 <= (blocks[0] or 0) <= 12
-    assert blocks[:3] == sorted(b for b in blocks if b is not None)
-    assert rows[2].seconds == pytest.approx((rows[2].blocks or 0) * 2.5)
-    assert math.isclose(rows[0].ratio, 1.10)

@@ -274,16 +274,16 @@ def bench_of(desk: Desk, campaign: Campaign, launch: Launch, plan: Plan) -> Benc
     """The runs of this launch's own tree."""
     goal = desk.goal()
     steps = next(one for one in goal.tries if one.id == launch.experiment.one.id).steps
-    bench = Bench(
+    return Bench(
         desk,
         launch.experiment.one,
         views.protocol_of(campaign.goal),
         top_of(campaign.goal),
         str(steps["submitted"]["commit"]),
         slots.environment(launch.slot, plan.devices),
+        usual=acceptance.usual(desk, goal, rounds.draw_seed(goal)),
         what=launch.name,
     )
-    return acceptance.with_usual(desk, goal, bench, rounds.draw_seed(goal))
 
 
 def measure(desk: Desk, campaign: Campaign, launch: Launch, plan: Plan) -> None:

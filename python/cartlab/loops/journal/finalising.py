@@ -96,9 +96,9 @@ def plan(desk: Desk, goal: Goal, trunk: str, wanted: Path | None, *, collapse: b
         named = [
             ("", str(one.steps["submitted"]["strategy"]), [one.round]) for one in kept if files[one.round]
         ]
-    groups = [_group(goal, name, title, runs, kept, files) for name, title, runs in named]
+    groups = [_group(name, title, runs, kept, files) for name, title, runs in named]
     if wanted is None or collapse:
-        groups = _collapsed(goal, groups, kept, files)
+        groups = _collapsed(groups, kept, files)
     _disjoint(groups)
     names = _named_apart(groups)
     dropped = tuple(number for number, paths in files.items() if not paths)
@@ -183,7 +183,7 @@ def _read(path: Path, kept: set[int]) -> list[tuple[str, str, list[int]]]:
 
 
 def _group(
-    goal: Goal, name: str, title: str, runs: Sequence[int], kept: Sequence[Try], files: dict[int, set[str]]
+    name: str, title: str, runs: Sequence[int], kept: Sequence[Try], files: dict[int, set[str]]
 ) -> Group:
     own = [one for one in kept if one.round in runs]
     paths = sorted(set().union(*(files[one.round] for one in own)))
@@ -218,9 +218,7 @@ def _steps(kept: Sequence[Try], own: Sequence[Try]) -> list[list[float | None]]:
     return out
 
 
-def _collapsed(
-    goal: Goal, groups: list[Group], kept: Sequence[Try], files: dict[int, set[str]]
-) -> list[Group]:
+def _collapsed(groups: list[Group], kept: Sequence[Try], files: dict[int, set[str]]) -> list[Group]:
     """Groups that share a file as one, named after the first, in the order of application."""
     out: list[Group] = []
     for group in groups:
@@ -230,7 +228,7 @@ def _collapsed(
                 break
             out.remove(met)
             title = met.title if met.title == group.title else f"{met.title}; {group.title}"
-            joined = _group(goal, met.name, title, [*met.runs, *group.runs], kept, files)
+            joined = _group(met.name, title, [*met.runs, *group.runs], kept, files)
             group = replace(joined, name=met.name)
         out.append(group)
     return sorted(out, key=lambda group: group.runs[0])

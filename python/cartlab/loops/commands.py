@@ -58,7 +58,9 @@ def tail(path: Path) -> str:
     """A log's last 50 lines or 4 KB, without control characters."""
     if not path.exists():
         return ""
-    data = path.read_bytes()[-_TAIL_BYTES:].decode("utf-8", "replace")
+    with path.open("rb") as log:  # a training's log can be larger than the memory
+        log.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+        data = log.read(_TAIL_BYTES).decode("utf-8", "replace")
     lines = [plain(line) for line in data.splitlines()]
     return "\n".join(lines[-_TAIL_LINES:]).strip("\n")
 

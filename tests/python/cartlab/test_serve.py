@@ -183,6 +183,14 @@ def test_serving_writes_nothing_and_a_growing_ledger_is_seen(
     assert json.loads(ask(server, "/data.json")[2])["events"] == count + 1
 
 
+def test_a_ledger_that_was_replaced_is_read_anew(experiment: Experiment, tmp_path: Path) -> None:
+    pages, path = Pages(tmp_path, lambda: "", 0), tmp_path / "events.jsonl"
+    lines = (experiment.root / "events.jsonl").read_bytes().splitlines(keepends=True)
+    for count in (3, 5, 2):
+        path.write_bytes(b"".join(lines[:count]))
+        assert [event["seq"] for event in pages.events()] == list(range(1, count + 1))
+
+
 def test_a_damaged_ledger_and_an_empty_root_are_said(tmp_path: Path) -> None:
     pages = Pages(tmp_path, lambda: "", 0)
     assert "No loop was opened" in pages.answer("/")[2]

@@ -49,6 +49,7 @@ class Pages:
         self._lock = threading.Lock()
         self._seen: tuple[int, int] | None = None
         self._events: list[Event] = []
+        self._ledger: Ledger | None = None
 
     def events(self) -> list[Event]:
         """The ledger's events, read again only where the file changed."""
@@ -58,9 +59,17 @@ class Pages:
             if now is None:
                 self._events = []
             elif now != self._seen:
-                self._events = Ledger.open(self.root, mend=False).events()
+                self._events = self._grown()
             self._seen = now
             return self._events
+
+    def _grown(self) -> list[Event]:
+        """What was appended since is read alone; a ledger that does not go on from there is opened anew."""
+        if self._ledger is not None:
+            with contextlib.suppress(CartlabError):
+                return self._ledger.events()
+        self._ledger = Ledger.open(self.root, mend=False)
+        return self._ledger.events()
 
     def answer(self, path: str) -> tuple[HTTPStatus, str, str]:
         """(status, kind, body) of a path."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cartlab.cli import loopdesk
@@ -67,31 +66,29 @@ def open_desk(context: Context, slug: str | None, chosen: Flags) -> tuple[Desk, 
 
     campaign = look(context, slug)
     ledger = loopdesk.open_ledger(context)
-    level = isolation.level(chosen.isolation)
-    home = Path(context.environ.get("HOME") or Path.home())
-    writable = [Path(name).expanduser().resolve() for name in chosen.may_write]
-    if level == "landlock":
-        writable += isolation.home_folders(home, (context.repo, context.root.path))
+    level, writable = loopdesk.confinement(context, chosen.isolation, chosen.may_write)
     desk = Desk(
         context.repo,
         context.root.path,
         ledger,
         campaign.goal.id,
         context.talk,
-        Options(isolation=level, writable=tuple(writable), approve=chosen.approve),
+        Options(isolation=level, writable=writable, approve=chosen.approve),
     )
     return desk, records.read(ledger.events(), desk.goal_id)
 
 
 def look(context: Context, slug: str | None) -> Campaign:
-    """The campaign, read only."""
+    """The campaign, read only. From here on its repository is meant, wherever the command was typed."""
     from cartlab.ledger import Ledger
     from cartlab.loops.campaign import records
 
     loopdesk.here(context)
     if not context.root.path.is_dir():
         return records.newest((), slug)
-    return records.newest(Ledger.open(context.root.path, mend=False).events(), slug)
+    campaign = records.newest(Ledger.open(context.root.path, mend=False).events(), slug)
+    context.repo = loopdesk.repository_of(context, campaign.goal)
+    return campaign
 
 
 def foreseen(context: Context, slug: str | None) -> Campaign:

@@ -172,7 +172,7 @@ def init(context: Context, request: Request) -> Outcome:
         out.text.append(f"#{one.round} {(one.decision or {})['insight']}")
     ledger.project()
     goal = desk.goal()
-    out.details = _facts(context, desk, goal)
+    out.details = _facts(desk, goal)
     out.report.outputs = [str(files.place_of(desk, goal) / session.DOCUMENT)]
     out.report.next = context.line("journal log --description TEXT --hypothesis TEXT")
     return _recorded(context, out)
@@ -298,7 +298,7 @@ def run_loop(context: Context, request: Request) -> Outcome:
     desk = loopdesk.approved(desk_for(context, request, ledger), request.given["approve"])
     goal = researching.run(desk, researcher, request.given["experiments"])
     ledger.project()
-    out.details = _facts(context, desk, goal)
+    out.details = _facts(desk, goal)
     out.text = [f"the session is {goal.state}" + (f": {goal.reason}" if goal.reason else "")]
     out.report.next = context.line("journal summary")
     return _recorded(context, out)
@@ -319,7 +319,8 @@ def _session(context: Context, request: Request) -> tuple[Desk, Journal] | None:
     goal = chosen(context, ledger.events(), request.given["session"])
     if goal is None:
         return None
-    desk = Desk(context.repo, context.root.path, ledger, goal.id, context.talk)
+    repo = loopdesk.repository_of(context, goal)
+    desk = Desk(repo, context.root.path, ledger, goal.id, context.talk)
     return desk, session.journal_of(ledger.events(), goal.id)
 
 
@@ -348,7 +349,7 @@ def read(context: Context, request: Request) -> Outcome:
         else [f"{key}: {value}" for key, value in out.details.items()]
     )
     if own is not None and request.verb == "status":
-        facts = _facts(context, desk, desk.goal())
+        facts = _facts(desk, desk.goal())
         out.details["session"] = facts
         out.text += _shown(facts)
         out.report.next = context.line(facts["next"])
@@ -381,7 +382,7 @@ def _evaluated(out: Outcome, journal: Journal, request: Request) -> list[str]:
     return [f"{found.decision} ({against}{delta}); confidence {sure}, {found.label}, advisory{again}"]
 
 
-def _facts(context: Context, desk: Desk, goal: Goal) -> dict[str, Any]:
+def _facts(desk: Desk, goal: Goal) -> dict[str, Any]:
     """All that a fresh agent needs to go on, from the ledger and the session's own text."""
     from cartlab.loops.journal import document, files, ideas, session
     from cartlab.sources import git
@@ -391,7 +392,7 @@ def _facts(context: Context, desk: Desk, goal: Goal) -> dict[str, Any]:
     text = about.read_text(encoding="utf-8", errors="replace") if about.is_file() else ""
     terms = session.terms_of(goal)
     told = document.sections(text or document.fresh(terms))
-    log_lines = git.tell(context.repo, "log", "--format=%h %s", f"-{COMMITS}", goal.accepted).decode(
+    log_lines = git.tell(desk.repo, "log", "--format=%h %s", f"-{COMMITS}", goal.accepted).decode(
         "utf-8", "replace"
     )
     return {

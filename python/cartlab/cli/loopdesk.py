@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -171,18 +172,24 @@ def _no_goal() -> NotLegalNow:
     return NotLegalNow("no goal was opened in this root", "`handoff DESIGN.md`, then `supervise PROTOCOL`")
 
 
+def confinement(context: Context, wanted: str, may_write: Sequence[str]) -> tuple[str, tuple[Path, ...]]:
+    """What this machine has of the isolation that is wanted, and where a command may write besides."""
+    level = isolation.level(wanted)
+    home = Path(context.environ.get("HOME") or Path.home())
+    writable = [Path(name).expanduser().resolve() for name in may_write]
+    if level == "landlock":
+        writable += isolation.home_folders(home, (context.repo, context.root.path))
+    return level, tuple(writable)
+
+
 def options(context: Context, chosen: Flags) -> Any:
     """The loop's options with the isolation level that this machine has."""
     from cartlab.loops.desk import Options
 
-    level = isolation.level(chosen.isolation)
-    home = Path(context.environ.get("HOME") or Path.home())
-    writable = [Path(name).expanduser().resolve() for name in chosen.may_write]
-    if level == "landlock":
-        writable += isolation.home_folders(home, (context.repo, context.root.path))
+    level, writable = confinement(context, chosen.isolation, chosen.may_write)
     return Options(
         isolation=level,
-        writable=tuple(writable),
+        writable=writable,
         recent=chosen.recent,
         plateau=chosen.plateau,
         locale=chosen.locale,

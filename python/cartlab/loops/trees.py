@@ -38,13 +38,26 @@ def tell(repo: Path, *arguments: str, extra: Mapping[str, str] | None = None) ->
 
 
 def commit_of(repo: Path, name: str) -> str:
-    """The full id of the commit that a name means."""
-    return git.line(repo, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
+    """The full id of the commit that a name means; BadInput where it means none."""
+    return _named(repo, name, "commit")
 
 
 def tree_of(repo: Path, commit: str) -> str:
     """The tree id of a commit."""
-    return git.line(repo, "rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}")
+    return _named(repo, commit, "tree")
+
+
+def _named(repo: Path, name: str, kind: str) -> str:
+    asked = ("--verify", "--end-of-options", f"{name}^{{{kind}}}")
+    done = git.ask(repo, "rev-parse", "--quiet", *asked)
+    if done.returncode == 0:
+        return done.stdout.decode().strip()
+    if done.stderr.strip():
+        return git.line(repo, "rev-parse", *asked)  # whose error is in git's own words
+    raise BadInput(
+        f"{repo} must have a commit {name}, and has none",
+        "a loop starts from what is committed: git add, then git commit",
+    )
 
 
 def manifest_of(repo: Path, commit: str) -> Manifest:

@@ -8,7 +8,9 @@ import json
 from pathlib import Path
 
 import pytest
+import small_campaign
 import small_experiment
+import small_journal
 from small_experiment import Experiment
 
 from cartlab.cli import main
@@ -124,3 +126,30 @@ def test_a_round_by_hand_is_told_in_the_words_of_its_policy_and_next_names_its_e
     said = capsys.readouterr().out
     assert "improved (keep by the policy greedy)" in said and "faster" not in said
     assert f"next: cartlab attempt start {one.folder}" in said
+
+
+def test_so_are_a_session_and_a_campaign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = small_campaign.bare(tmp_path, ladder="off")
+    one.run([[small_campaign.rate(0.3)]], generations=1)
+    small_campaign.queue(one.desk, [[], [small_campaign.rate(0.6)]])
+    where = ["--autoresearch-root", str(one.made.root)]
+    other = tmp_path / "other"
+    small_experiment.git(tmp_path, "init", "-q", str(other))
+    monkeypatch.chdir(other)
+    agent = one.made.researcher(small_campaign.RESEARCHER)
+    measured = ["--metric-name", "m", "--command", "true", "--no-branch", *where]
+    assert main(["journal", "init", "--name", "x", *measured]) == 25
+    assert "must have a commit HEAD" in capsys.readouterr().err
+    words = ["campaign", "run", "--researcher", agent, "--generations", "1", *where]
+    assert main(words, repository=other) == 0
+    assert one.statuses() == ["keep", "keep"]
+    session = small_journal.make(tmp_path / "journal")
+    monkeypatch.chdir(session.repo)
+    assert session.init() == 0
+    monkeypatch.chdir(other)
+    where = ["--autoresearch-root", str(session.root)]
+    capsys.readouterr()
+    assert main(["journal", "status", *where], repository=other) == 0
+    assert "Commits:" in capsys.readouterr().out

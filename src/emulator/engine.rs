@@ -22,6 +22,8 @@ pub struct EngineOptions {
     pub idle_skip: bool,
     /// The same for loops that poll $2002, as long as it reads the same.
     pub poll_skip: bool,
+    /// Stop the CPU only where an access has moved the time of an interrupt or a DMA, and not where the frame's length is settled.
+    pub kept_deadlines: bool,
     /// Write down what whole lines of a picture are made of, and draw them together when somebody looks.
     pub line_log: bool,
     /// Pass lines in which a register changes by tiles, not by dots, and many lines together.
@@ -41,6 +43,7 @@ impl Default for EngineOptions {
             ram_fill: 0xFF,
             idle_skip: true,
             poll_skip: true,
+            kept_deadlines: true,
             line_log: true,
             beam_jumps: true,
             direct_bins: true,
@@ -55,9 +58,10 @@ impl Default for EngineOptions {
 pub type Switch = (&'static str, fn(&mut EngineOptions) -> &mut bool);
 
 /// Every switch.
-pub const SWITCHES: [Switch; 11] = [
+pub const SWITCHES: [Switch; 12] = [
     ("idle_skip", |options| &mut options.idle_skip),
     ("poll_skip", |options| &mut options.poll_skip),
+    ("kept_deadlines", |options| &mut options.kept_deadlines),
     ("line_log", |options| &mut options.line_log),
     ("beam_jumps", |options| &mut options.beam_jumps),
     ("direct_bins", |options| &mut options.direct_bins),

@@ -82,6 +82,7 @@ impl Fast {
         let mut bus = Bus::new(cart, options.ram_fill);
         bus.idle_skip = options.idle_skip;
         bus.poll_skip = options.poll_skip;
+        bus.kept_deadlines = options.kept_deadlines;
         bus.ppu.line_log = options.line_log;
         bus.ppu.beam_jumps = options.beam_jumps;
         bus.ppu.avx2 = Avx2::found(options.simd);

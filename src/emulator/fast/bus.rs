@@ -64,6 +64,8 @@ pub(super) struct Bus {
     irq_was: (u64, u64),
     pub idle_skip: bool,
     pub poll_skip: bool,
+    /// The deadline stays where an access moved no interrupt and no DMA.
+    pub kept_deadlines: bool,
     /// Somebody wants to know what the PPU's part of the time is.
     pub probed: bool,
 }
@@ -89,6 +91,7 @@ impl Bus {
             irq_was: (NEVER, NEVER),
             idle_skip: true,
             poll_skip: true,
+            kept_deadlines: true,
             probed: false,
         }
     }
@@ -114,6 +117,7 @@ impl Bus {
             irq_was,
             idle_skip: _,
             poll_skip: _,
+            kept_deadlines: _,
             probed: _,
         } = other;
         self.cycles = *cycles;
@@ -186,9 +190,9 @@ impl Bus {
             0x2000..0x4000 if self.probed => self.read_ppu::<Clocked>(address),
             0x2000..0x4000 => self.read_ppu::<Silent>(address),
             0x4015 => {
-                let irq = self.apu.irq_at();
+                let times = self.apu_times();
                 let status = self.apu.read_status(self.cycles) | self.data_bus & 0x20;
-                self.irq_may_have_risen(irq);
+                self.apu_was_touched(times, self.cycles);
                 // The status stays inside the 2A03: the data bus keeps its value.
                 self.cycles += 1;
                 return status;
@@ -233,21 +237,30 @@ impl Bus {
             }
             0x4016 => self.pads.strobe(value & 1 != 0),
             0x4000..=0x4013 | 0x4015 | 0x4017 => {
-                let irq = self.apu.irq_at();
+                let times = self.apu_times();
                 self.apu.write(address, value, self.cycles);
-                self.irq_may_have_risen(irq);
+                self.apu_was_touched(times, self.cycles);
             }
             0x6000..0x8000 => self.work_ram.write(address, value),
             _ => {}
         }
     }
 
-    /// After an access to the APU: remembers until when the IRQ line was low, if it was, since cycle `since`.
-    fn irq_may_have_risen(&mut self, since: u64) {
-        if since <= self.cycles && self.apu.irq_at() > self.cycles {
-            self.irq_was = (since, self.cycles);
+    /// When the APU holds the IRQ line, and when it wants a byte.
+    fn apu_times(&self) -> (u64, u64) {
+        (self.apu.irq_at(), self.apu.dma_at())
+    }
+
+    /// After an access to the APU in `cycle`, with `apu_times` from before: remembers until when the IRQ line was low, if it was.
+    fn apu_was_touched(&mut self, before: (u64, u64), cycle: u64) {
+        let (since, _) = before;
+        if since <= cycle && self.apu.irq_at() > cycle {
+            self.irq_was = (since, cycle);
         }
-        self.interrupts_changed();
+        // Most accesses leave both times as they were foretold.
+        if !self.kept_deadlines || self.apu_times() != before {
+            self.interrupts_changed();
+        }
     }
 
     /// Memory without side effects.

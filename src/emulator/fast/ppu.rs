@@ -29,6 +29,7 @@ pub(super) use memory::VideoMemory;
 pub(super) use palette::PaletteRam;
 use registers::OpenBus;
 pub(super) use sprites::{SPRITES_PER_LINE, sprite_height, sprite_row};
+pub(super) use timeline::Stop;
 use timeline::{Event, FIRST_DOT};
 
 /// The beam is not foretold yet.

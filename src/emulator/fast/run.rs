@@ -4,15 +4,25 @@ use super::bus::{Bus, Interrupt};
 use super::cpu::Cpu;
 use super::interp;
 use super::jit::Jit;
+use super::ppu::Stop;
 use crate::emulator::cart::Cartridge;
 
 /// Runs from this boundary to the first one at or after the next start of line 240.
 pub(super) fn run_frame(cpu: &mut Cpu, bus: &mut Bus, cart: &Cartridge, mut jit: Option<&mut Jit>) {
+    frame_of_stops(bus, |bus, stop| run_until(cpu, bus, cart, stop, jit.as_deref_mut()));
+}
+
+/// Runs to the stops of a frame one after the other.
+fn frame_of_stops(bus: &mut Bus, mut run_to: impl FnMut(&mut Bus, u64)) {
     loop {
-        let (stop, last) = bus.ppu.stop_cycle(bus.cycles);
-        run_until(cpu, bus, cart, stop, jit.as_deref_mut());
-        if last {
-            break;
+        match bus.ppu.next_stop(bus.cycles, bus.kept_deadlines) {
+            Stop::End(cycle) => return run_to(bus, cycle),
+            Stop::Unsettled(cycle) => run_to(bus, cycle),
+            Stop::EndAtLeast(cycle) => {
+                run_to(bus, cycle);
+                let end = bus.ppu.post_render_cycle(bus.cycles);
+                return run_to(bus, end);
+            }
         }
     }
 }
@@ -25,8 +35,7 @@ pub(super) fn trace_frame(
     cart: &Cartridge,
     see: &mut dyn FnMut(&Cpu, &Bus, Option<Interrupt>),
 ) {
-    loop {
-        let (stop, last) = bus.ppu.stop_cycle(bus.cycles);
+    frame_of_stops(bus, |bus, stop| {
         while bus.cycles < stop {
             if cpu.jammed {
                 hang(bus, stop);
@@ -35,10 +44,7 @@ pub(super) fn trace_frame(
                 run_until(cpu, bus, cart, bus.cycles + 1, None);
             }
         }
-        if last {
-            break;
-        }
-    }
+    });
 }
 
 /// Runs whole instructions until `stop` is reached.

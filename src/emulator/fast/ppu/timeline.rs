@@ -55,6 +55,21 @@ const fn dot_of(line: u32, dot: u32) -> u64 {
     (line * DOTS_PER_LINE + dot) as u64
 }
 
+/// The first cycle at or after the start of line 240 of the frame that starts at this dot.
+fn post_render_after(frame_start: u64) -> u64 {
+    first_cycle_seeing(frame_start + dot_of(POST_RENDER_LINE, 0))
+}
+
+/// A cycle at which `run_frame` stops.
+pub(in super::super) enum Stop {
+    /// The first one at or after the next start of line 240.
+    End(u64),
+    /// That one or the one before it; by then it is known.
+    EndAtLeast(u64),
+    /// By then the frame's length is settled.
+    Unsettled(u64),
+}
+
 impl Ppu {
     /// When an event of the current frame happens. The next frame's start is only known once settled.
     pub(super) fn time_of(&self, event: Event) -> u64 {
@@ -188,18 +203,29 @@ impl Ppu {
         vblank
     }
 
-    /// Where `run_frame` ends, at the boundary before `cycle` or later: the first cycle at or after the next start
-    /// of line 240, and `true`. While the length of the frame is not settled: a cycle at which it is, and `false`.
-    pub(in super::super) fn stop_cycle(&mut self, cycle: u64) -> (u64, bool) {
+    /// Where `run_frame` stops next, from the boundary before `cycle` on. `at_least`: while the frame's length is not
+    /// settled, the earliest end will do.
+    pub(in super::super) fn next_stop(&mut self, cycle: u64, at_least: bool) -> Stop {
         self.pass_events(last_dot_before(cycle));
-        let post_render = dot_of(POST_RENDER_LINE, 0);
-        if access_dot(cycle) < self.frame_start + post_render {
-            (first_cycle_seeing(self.frame_start + post_render), true)
+        let start = if access_dot(cycle) < self.frame_start + dot_of(POST_RENDER_LINE, 0) {
+            self.frame_start
         } else if self.event == Event::NextFrame {
-            (first_cycle_seeing(self.event_at + post_render), true)
+            self.event_at
+        } else if !at_least {
+            return Stop::Unsettled(first_cycle_seeing(self.time_of(Event::LengthSettled)) + 1);
+        } else if self.odd_frame {
+            // It may lack its last dot.
+            return Stop::EndAtLeast(post_render_after(self.time_of(Event::NextFrame) - 1));
         } else {
-            (first_cycle_seeing(self.time_of(Event::LengthSettled)) + 1, false)
-        }
+            self.time_of(Event::NextFrame)
+        };
+        Stop::End(post_render_after(start))
+    }
+
+    /// The first cycle at or after the start of this frame's line 240, asked before `cycle`.
+    pub(in super::super) fn post_render_cycle(&mut self, cycle: u64) -> u64 {
+        self.pass_events(last_dot_before(cycle));
+        post_render_after(self.frame_start)
     }
 
     /// Line and dot with which `cycle` starts.

@@ -58,7 +58,7 @@ impl Default for EngineOptions {
 pub type Switch = (&'static str, fn(&mut EngineOptions) -> &mut bool);
 
 /// Every switch.
-pub const SWITCHES: [Switch; 12] = [
+pub const SWITCHES: [Switch; 14] = [
     ("idle_skip", |options| &mut options.idle_skip),
     ("poll_skip", |options| &mut options.poll_skip),
     ("kept_deadlines", |options| &mut options.kept_deadlines),
@@ -71,6 +71,8 @@ pub const SWITCHES: [Switch; 12] = [
     ("jit_links", |options| &mut options.jit.links),
     ("jit_dead_flags", |options| &mut options.jit.dead_flags),
     ("jit_polls", |options| &mut options.jit.polls),
+    ("jit_registers", |options| &mut options.jit.registers),
+    ("jit_returns", |options| &mut options.jit.returns),
 ];
 
 /// The environment variable that names switches to be off where nothing else is asked for.
@@ -108,13 +110,17 @@ pub struct JitOptions {
     pub dead_flags: bool,
     /// Loops that poll $2002 are passed over without a way back to the interpreter.
     pub polls: bool,
+    /// An access to a register calls what that register does, and a sprite DMA runs without a way back to the interpreter.
+    pub registers: bool,
+    /// A return looks first at where the subroutine's calls come from, and RTI and jumps to themselves are translated.
+    pub returns: bool,
     /// Varies where code lies in memory: the order of functions and the space between them.
     pub layout_seed: u64,
 }
 
 impl Default for JitOptions {
     fn default() -> Self {
-        Self { on: true, links: true, dead_flags: true, polls: true, layout_seed: 0 }
+        Self { on: true, links: true, dead_flags: true, polls: true, registers: true, returns: true, layout_seed: 0 }
     }
 }
 

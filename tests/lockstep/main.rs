@@ -25,7 +25,7 @@ fn translated() -> EngineOptions {
 }
 
 /// Each pass of the translator without the others' help, and the code laid out otherwise.
-fn variants() -> [(&'static str, EngineOptions); 8] {
+fn variants() -> [(&'static str, EngineOptions); 11] {
     let all = translated();
     let with = |change: fn(&mut EngineOptions)| {
         let mut options = all;
@@ -36,6 +36,9 @@ fn variants() -> [(&'static str, EngineOptions); 8] {
         ("all passes", all),
         ("no links", with(|options| options.jit.links = false)),
         ("no polls", with(|options| options.jit.polls = false)),
+        ("no kept deadlines", with(|options| options.kept_deadlines = false)),
+        ("no registers", with(|options| options.jit.registers = false)),
+        ("no returns", with(|options| options.jit.returns = false)),
         ("no dead flags", with(|options| options.jit.dead_flags = false)),
         ("no idle skip", with(|options| options.idle_skip = false)),
         ("no poll skip", with(|options| options.poll_skip = false)),
@@ -43,7 +46,8 @@ fn variants() -> [(&'static str, EngineOptions); 8] {
             "no pass at all",
             with(|options| {
                 (options.jit.links, options.jit.dead_flags) = (false, false);
-                (options.idle_skip, options.poll_skip) = (false, false);
+                (options.jit.registers, options.jit.returns) = (false, false);
+                (options.idle_skip, options.poll_skip, options.kept_deadlines) = (false, false, false);
             }),
         ),
         ("another layout", with(|options| options.jit.layout_seed = 7)),

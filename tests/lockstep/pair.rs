@@ -18,7 +18,7 @@ impl Pair {
     /// Both just switched on.
     pub(crate) fn new(cart: &Arc<Cartridge>, options: EngineOptions) -> Self {
         let jit = JitOptions { on: false, ..options.jit };
-        let plain = EngineOptions { jit, idle_skip: false, poll_skip: false, ..options };
+        let plain = EngineOptions { jit, idle_skip: false, poll_skip: false, kept_deadlines: false, ..options };
         let start = |options| Fast::new(Arc::clone(cart), &options).expect("the board is supported");
         Self { plain: start(plain), translated: start(options), options, cart: Arc::clone(cart) }
     }

@@ -12,6 +12,7 @@ mod dma;
 #[cfg(feature = "jit")]
 pub(super) mod layout;
 mod memory;
+mod registers;
 
 use std::sync::Arc;
 
@@ -19,7 +20,6 @@ use super::apu::Apu;
 use super::interp::idle::after_turns;
 use super::pads::Pads;
 use super::ppu::Ppu;
-use super::probe::{Clocked, Part, Probe, Silent};
 use crate::emulator::cart::Cartridge;
 pub(super) use memory::WorkRam;
 
@@ -182,85 +182,6 @@ impl Bus {
             self.write_register(address, value);
         }
         self.cycles += 1;
-    }
-
-    /// A read in $2000-$7FFF.
-    fn read_register(&mut self, address: u16) -> u8 {
-        let value = match address {
-            0x2000..0x4000 if self.probed => self.read_ppu::<Clocked>(address),
-            0x2000..0x4000 => self.read_ppu::<Silent>(address),
-            0x4015 => {
-                let times = self.apu_times();
-                let status = self.apu.read_status(self.cycles) | self.data_bus & 0x20;
-                self.apu_was_touched(times, self.cycles);
-                // The status stays inside the 2A03: the data bus keeps its value.
-                self.cycles += 1;
-                return status;
-            }
-            0x4016 | 0x4017 => {
-                let bit = self.pads.read(usize::from(address & 1), self.cycles);
-                self.data_bus & 0xE0 | bit
-            }
-            0x6000..0x8000 => self.work_ram.read(address).unwrap_or(self.data_bus),
-            _ => self.data_bus,
-        };
-        self.cycles += 1;
-        self.data_bus = value;
-        value
-    }
-
-    fn read_ppu<P: Probe>(&mut self, address: u16) -> u8 {
-        let nmi = self.ppu.nmi_at;
-        let value = P::span(Part::Ppu, || self.ppu.read(address, self.cycles));
-        if self.ppu.nmi_at != nmi {
-            self.interrupts_changed();
-        }
-        value
-    }
-
-    fn write_ppu<P: Probe>(&mut self, address: u16, value: u8) {
-        let nmi = self.ppu.nmi_at;
-        P::span(Part::Ppu, || self.ppu.write(address, value, self.cycles));
-        if self.ppu.nmi_at != nmi {
-            self.interrupts_changed();
-        }
-    }
-
-    /// A write in $2000-$FFFF.
-    fn write_register(&mut self, address: u16, value: u8) {
-        match address {
-            0x2000..0x4000 if self.probed => self.write_ppu::<Clocked>(address, value),
-            0x2000..0x4000 => self.write_ppu::<Silent>(address, value),
-            0x4014 => {
-                self.oam_dma = Some(value);
-                self.interrupts_changed();
-            }
-            0x4016 => self.pads.strobe(value & 1 != 0),
-            0x4000..=0x4013 | 0x4015 | 0x4017 => {
-                let times = self.apu_times();
-                self.apu.write(address, value, self.cycles);
-                self.apu_was_touched(times, self.cycles);
-            }
-            0x6000..0x8000 => self.work_ram.write(address, value),
-            _ => {}
-        }
-    }
-
-    /// When the APU holds the IRQ line, and when it wants a byte.
-    fn apu_times(&self) -> (u64, u64) {
-        (self.apu.irq_at(), self.apu.dma_at())
-    }
-
-    /// After an access to the APU in `cycle`, with `apu_times` from before: remembers until when the IRQ line was low, if it was.
-    fn apu_was_touched(&mut self, before: (u64, u64), cycle: u64) {
-        let (since, _) = before;
-        if since <= cycle && self.apu.irq_at() > cycle {
-            self.irq_was = (since, cycle);
-        }
-        // Most accesses leave both times as they were foretold.
-        if !self.kept_deadlines || self.apu_times() != before {
-            self.interrupts_changed();
-        }
     }
 
     /// Memory without side effects.

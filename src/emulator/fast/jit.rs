@@ -72,6 +72,8 @@ struct Passes {
     links: bool,
     dead_flags: bool,
     polls: bool,
+    registers: bool,
+    returns: bool,
     layout_seed: u64,
 }
 
@@ -93,6 +95,8 @@ impl Jit {
             links: jit.links,
             dead_flags: jit.dead_flags,
             polls: jit.polls && options.poll_skip,
+            registers: jit.registers,
+            returns: jit.returns,
             layout_seed: jit.layout_seed,
         };
         jit.on.then(|| Self::new(Shared::open(Image::new(cart), passes)))

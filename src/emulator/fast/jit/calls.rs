@@ -6,6 +6,110 @@
 
 use crate::emulator::fast::bus::Bus;
 
+/// What reads the register at an address: `(bus, cycle) -> value`.
+pub(super) fn reader(address: u16) -> Option<*const ()> {
+    let call: unsafe extern "C" fn(*mut Bus, u64) -> u32 = match address {
+        0x2000..0x4000 => match address & 7 {
+            2 => read_ppu::<2>,
+            4 => read_ppu::<4>,
+            7 => read_ppu::<7>,
+            _ => read_ppu::<0>,
+        },
+        0x4015 => read_apu,
+        0x4016 => read_pad::<0>,
+        0x4017 => read_pad::<1>,
+        _ => return None,
+    };
+    Some(call as *const ())
+}
+
+/// What writes the register at an address: `(bus, cycle, value)`.
+pub(super) fn writer(address: u16) -> Option<*const ()> {
+    let call: unsafe extern "C" fn(*mut Bus, u64, u32) = match address {
+        0x2000..0x4000 => {
+            [
+                write_ppu::<0>,
+                write_ppu::<1>,
+                write_ppu::<2>,
+                write_ppu::<3>,
+                write_ppu::<4>,
+                write_ppu::<5>,
+                write_ppu::<6>,
+                write_ppu::<7>,
+            ][usize::from(address & 7)]
+        }
+        0x4000..=0x4003 => by_part(address, [write_apu::<0>, write_apu::<1>, write_apu::<2>, write_apu::<3>]),
+        0x4004..=0x4007 => by_part(address, [write_apu::<4>, write_apu::<5>, write_apu::<6>, write_apu::<7>]),
+        0x4008..=0x400B => by_part(address, [write_apu::<8>, write_apu::<9>, write_apu::<10>, write_apu::<11>]),
+        0x400C..=0x400F => by_part(address, [write_apu::<12>, write_apu::<13>, write_apu::<14>, write_apu::<15>]),
+        0x4015 => write_apu::<0x15>,
+        0x4016 => write_strobe,
+        _ => return None,
+    };
+    Some(call as *const ())
+}
+
+type Writer = unsafe extern "C" fn(*mut Bus, u64, u32);
+
+fn by_part(address: u16, parts: [Writer; 4]) -> Writer {
+    parts[usize::from(address & 3)]
+}
+
+/// # Safety
+/// As `read`.
+unsafe extern "C" fn read_ppu<const REGISTER: u16>(bus: *mut Bus, cycle: u64) -> u32 {
+    // SAFETY: as above.
+    u32::from(unsafe { &mut *bus }.read_ppu::<REGISTER>(cycle))
+}
+
+/// # Safety
+/// As `read`.
+unsafe extern "C" fn write_ppu<const REGISTER: u16>(bus: *mut Bus, cycle: u64, value: u32) {
+    // SAFETY: as above.
+    unsafe { &mut *bus }.write_ppu::<REGISTER>(value as u8, cycle);
+}
+
+/// A read of $4015 whose operand left $40 on the data bus.
+///
+/// # Safety
+/// As `read`.
+unsafe extern "C" fn read_apu(bus: *mut Bus, cycle: u64) -> u32 {
+    // SAFETY: as above.
+    u32::from(unsafe { &mut *bus }.read_apu(cycle))
+}
+
+/// # Safety
+/// As `read`.
+unsafe extern "C" fn write_apu<const REGISTER: u16>(bus: *mut Bus, cycle: u64, value: u32) {
+    // SAFETY: as above.
+    unsafe { &mut *bus }.write_apu(0x4000 + REGISTER, value as u8, cycle);
+}
+
+/// A read of a pad whose operand left $40 on the data bus.
+///
+/// # Safety
+/// As `read`.
+unsafe extern "C" fn read_pad<const PORT: usize>(bus: *mut Bus, cycle: u64) -> u32 {
+    // SAFETY: as above.
+    u32::from(unsafe { &mut *bus }.pads.read(PORT, cycle) | 0x40)
+}
+
+/// # Safety
+/// As `read`.
+unsafe extern "C" fn write_strobe(bus: *mut Bus, _cycle: u64, value: u32) {
+    // SAFETY: as above.
+    unsafe { &mut *bus }.pads.strobe(value & 1 != 0);
+}
+
+/// A write of $4014 by an instruction in front of `next`; the bus has the time before and after.
+///
+/// # Safety
+/// As `read`.
+pub(super) unsafe extern "C" fn write_oam_dma(bus: *mut Bus, next: u32, _index: u32, value: u32) {
+    // SAFETY: as above.
+    unsafe { &mut *bus }.write_oam_dma(value as u8, next as u16);
+}
+
 /// # Safety
 /// `bus` is the bus that translated code was entered with, and nothing else uses it during the call: translated code
 /// holds the only reference.

@@ -86,11 +86,11 @@ fn flow(row: Opcode, operand: u16, end: u16) -> Flow {
     let pointer = area(operand) != Area::Bus && area(operand | 0x00FF) == area(operand);
     match (row.mnemonic, row.mode) {
         _ if !row.official => Flow::Left,
-        (Mnemonic::Brk | Mnemonic::Rti | Mnemonic::Sei | Mnemonic::Cli | Mnemonic::Plp, _) => Flow::Left,
+        (Mnemonic::Brk | Mnemonic::Sei | Mnemonic::Cli | Mnemonic::Plp, _) => Flow::Left,
         (_, Mode::Rel) => Flow::Branch(end.wrapping_add_signed(i16::from(operand as u8 as i8))),
         (Mnemonic::Jmp, Mode::Abs) => Flow::Jump(operand),
         (Mnemonic::Jmp, _) if !pointer => Flow::Left,
-        (Mnemonic::Jmp | Mnemonic::Rts, _) => Flow::Computed,
+        (Mnemonic::Jmp | Mnemonic::Rts | Mnemonic::Rti, _) => Flow::Computed,
         (Mnemonic::Jsr, _) => Flow::Call(operand),
         (mnemonic, mode) => data_flow(mnemonic, mode, operand),
     }
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn flow_follows_the_operand() {
-        let programs: [(&[u8], Flow); 15] = [
+        let programs: [(&[u8], Flow); 16] = [
             (&[0xA9, 0x01], Flow::Next),
             (&[0xAD, 0x02, 0x20], Flow::Bus),
             (&[0xAD, 0x02, 0x00], Flow::Next),
@@ -137,6 +137,7 @@ mod tests {
             (&[0x6C, 0x00, 0x03], Flow::Computed),
             (&[0x6C, 0x00, 0x20], Flow::Left),
             (&[0x60], Flow::Computed),
+            (&[0x40], Flow::Computed),
             (&[0x58], Flow::Left),
         ];
         for (bytes, flow) in programs {

@@ -95,6 +95,8 @@ struct Emitter<'a, 'f> {
     read_call: SigRef,
     write_call: SigRef,
     poll_call: SigRef,
+    reader_call: SigRef,
+    writer_call: SigRef,
     /// Cycles since `TIME`, up to the instruction at hand.
     elapsed: i64,
     data_bus: DataBus,
@@ -132,6 +134,8 @@ pub(super) fn emit(
     let read_call = builder.import_signature(call_signature(program.call_conv, &[I64, I32, I32], Some(I32)));
     let write_call = builder.import_signature(call_signature(program.call_conv, &[I64, I32, I32, I32], None));
     let poll_call = builder.import_signature(call_signature(program.call_conv, &[I64, I64, I32, I32], Some(I64)));
+    let reader_call = builder.import_signature(call_signature(program.call_conv, &[I64, I64], Some(I32)));
+    let writer_call = builder.import_signature(call_signature(program.call_conv, &[I64, I64, I32], None));
     let blocks = &program.graph.blocks;
     let own = |block: &Block| block.function == number;
     let labels = blocks.iter().map(|block| own(block).then(|| builder.create_block())).collect();
@@ -147,6 +151,8 @@ pub(super) fn emit(
         read_call,
         write_call,
         poll_call,
+        reader_call,
+        writer_call,
         elapsed: 0,
         data_bus,
     };

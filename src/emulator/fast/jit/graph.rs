@@ -4,9 +4,14 @@
 //! start to the next look at the deadline: an edge needs no look (`Edge::Free`) when it goes forward and the bounds
 //! of both sides together stay small, so no chain of free edges is a loop or long.
 
+mod returns;
+
+use std::collections::BTreeMap;
+
 use super::decode::{Flow, Instruction, decode};
 use super::{Image, Passes, REACHED, WANTED};
 use crate::emulator::fast::interp::idle::{Poll, poll, waiting_turn};
+use crate::emulator::nes::opcodes::Mnemonic;
 
 /// The most cycles between two looks at the deadline. The interpreter goes the last so many to every deadline.
 pub(super) const MOST_CYCLES: u32 = 128;
@@ -46,6 +51,8 @@ pub(super) struct Graph {
     /// The block that starts at $8000 + index.
     starts: Vec<u16>,
     passes: Passes,
+    /// By the address of an RTS: where it probably goes.
+    returns: BTreeMap<u16, Vec<u16>>,
     pub functions: u16,
 }
 
@@ -58,7 +65,8 @@ impl Graph {
     /// `reached`: `REACHED` and `WANTED` of every address from $8000 on.
     pub(super) fn new(image: &Image, reached: &[u8], passes: Passes) -> Self {
         let plan = Plan::new(image, reached, passes);
-        let mut graph = Self { blocks: Vec::new(), starts: vec![NONE; 0x8000], passes, functions: 0 };
+        let returns = if passes.returns { returns::foretold(&plan.instructions) } else { BTreeMap::new() };
+        let mut graph = Self { blocks: Vec::new(), starts: vec![NONE; 0x8000], passes, returns, functions: 0 };
         let mut count = 0;
         for at in 0x8000..=0xFFFF {
             if plan.leader[slot(at)] && plan.translated(at) {
@@ -90,6 +98,29 @@ impl Graph {
         self.passes.links
     }
 
+    /// Whether accesses to registers call what the register does.
+    pub(super) fn registers(&self) -> bool {
+        self.passes.registers
+    }
+
+    /// Whether a jump to itself passes time as far as the deadline.
+    pub(super) fn passes_jump_turns(&self) -> bool {
+        self.passes.idle_skip
+    }
+
+    /// Where the RTS at the end of `from` probably goes, with the blocks there.
+    pub(super) fn returns(&self, from: &Block) -> Vec<(u16, usize)> {
+        let foretold = self.returns.get(&from.last().at).map_or(&[][..], Vec::as_slice);
+        foretold.iter().filter_map(|&to| self.neighbour(from, to).map(|next| (to, next))).collect()
+    }
+
+    /// The block at `to`, if translated code can go there from `from`.
+    fn neighbour(&self, from: &Block, to: u16) -> Option<usize> {
+        let next = if to < 0x8000 { NONE } else { self.starts[slot(to)] };
+        let block = self.blocks.get(usize::from(next))?;
+        (self.passes.links && block.function == from.function).then_some(usize::from(next))
+    }
+
     /// The turn of a polling loop from `to` to the branch that ends before `end`, if it is translated with a way to pass
     /// over it.
     pub(super) fn poll(&self, image: &Image, to: u16, end: u16) -> Option<Poll> {
@@ -98,17 +129,14 @@ impl Graph {
 
     /// The edge from the end of `from` to the address `to`.
     pub(super) fn edge(&self, from: &Block, to: u16) -> Edge {
-        let next = if to < 0x8000 { NONE } else { self.starts[slot(to)] };
-        let Some(block) = self.blocks.get(usize::from(next)) else { return Edge::Leave };
-        if !self.passes.links || block.function != from.function {
-            return Edge::Leave;
-        }
+        let Some(next) = self.neighbour(from, to) else { return Edge::Leave };
+        let block = &self.blocks[next];
         let from_bus = matches!(from.last().flow, Flow::Bus);
         let short = from.cycles + block.bound <= MOST_CYCLES;
         if self.passes.dead_flags && !from_bus && to > from.start && short {
-            Edge::Free(usize::from(next))
+            Edge::Free(next)
         } else {
-            Edge::Checked(usize::from(next))
+            Edge::Checked(next)
         }
     }
 }
@@ -190,7 +218,9 @@ impl Plan {
                     Some(turn) if passed(turn.polls) => to,
                     _ => continue,
                 },
-                Flow::Jump(to) if to == instruction.at && passes.idle_skip => to,
+                // RTI and a jump to itself go together: the way out of an interrupt and what it comes back to.
+                Flow::Jump(to) if to == instruction.at && passes.idle_skip && !passes.returns => to,
+                Flow::Computed if instruction.row.mnemonic == Mnemonic::Rti && !passes.returns => instruction.at,
                 _ => continue,
             };
             for inside in from..instruction.end {

@@ -10,8 +10,16 @@ use crate::emulator::engine::{Draw, Engine, EngineOptions};
 use crate::emulator::fast::Fast;
 use crate::emulator::nes::Buttons;
 
-const ALL: Passes =
-    Passes { idle_skip: true, poll_skip: true, links: true, dead_flags: true, polls: true, layout_seed: 0 };
+const ALL: Passes = Passes {
+    idle_skip: true,
+    poll_skip: true,
+    links: true,
+    dead_flags: true,
+    polls: true,
+    registers: true,
+    returns: true,
+    layout_seed: 0,
+};
 /// INX, INC $10, JMP back.
 const COUNTING: [u8; 6] = [0xE8, 0xE6, 0x10, 0x4C, 0x00, 0x80];
 

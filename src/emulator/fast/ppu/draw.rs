@@ -91,11 +91,16 @@ impl Ppu {
     }
 
     /// Before a memory changes: what is to be drawn from it as it was is drawn.
+    #[inline(always)]
     pub(super) fn memories_change(&mut self) {
         if self.drawing {
-            self.fill_units();
-            self.draw_noted();
+            self.draw_waiting();
         }
+    }
+
+    fn draw_waiting(&mut self) {
+        self.fill_units();
+        self.draw_noted();
     }
 
     /// Draws the lines that are only written down.

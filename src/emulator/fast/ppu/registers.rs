@@ -19,6 +19,7 @@ const LINE: u64 = DOTS_PER_LINE as u64;
 const GROUPS: [u8; 3] = [0xC0, 0x20, 0x1F];
 
 impl OpenBus {
+    #[inline(always)]
     fn drive(&mut self, bits: u8, value: u8, cycle: u64) {
         self.value = self.value & !bits | value & bits;
         for (driven, group) in self.driven.iter_mut().zip(GROUPS) {
@@ -29,6 +30,7 @@ impl OpenBus {
     }
 
     /// The bits that still hold.
+    #[inline(always)]
     fn read(&mut self, cycle: u64) -> u8 {
         for (driven, group) in self.driven.iter().zip(GROUPS) {
             if cycle.saturating_sub(*driven) > KEEPS {
@@ -43,10 +45,11 @@ impl OpenBus {
 const DOWN_STEP: u16 = 32;
 
 impl Ppu {
-    /// The CPU reads register `address & 7` in `cycle`.
-    pub(in super::super) fn read(&mut self, address: u16, cycle: u64) -> u8 {
+    /// The CPU reads a register in `cycle`; 0 stands for all that cannot be read.
+    #[inline(always)]
+    pub(in super::super) fn read<const REGISTER: u16>(&mut self, cycle: u64) -> u8 {
         let latch = self.open_bus.read(cycle);
-        match address & 7 {
+        match REGISTER {
             2 => {
                 let status = self.read_status(cycle);
                 self.open_bus.drive(0xE0, status, cycle);
@@ -140,18 +143,18 @@ impl Ppu {
         value
     }
 
-    /// The CPU writes register `address & 7` in `cycle`.
-    pub(in super::super) fn write(&mut self, address: u16, value: u8, cycle: u64) {
+    /// The CPU writes a register in `cycle`.
+    #[inline(always)]
+    pub(in super::super) fn write<const REGISTER: u16>(&mut self, value: u8, cycle: u64) {
         self.open_bus.drive(0xFF, value, cycle);
-        let register = address & 7;
-        if register == 2 {
+        if REGISTER == 2 {
             return;
         }
         self.sync(cycle);
-        if self.warming_up && matches!(register, 0 | 1 | 5 | 6) {
+        if self.warming_up && matches!(REGISTER, 0 | 1 | 5 | 6) {
             return;
         }
-        match register {
+        match REGISTER {
             0 => self.write_ctrl(value, cycle),
             1 => self.write_mask(value, cycle),
             3 => self.oam_addr = value,

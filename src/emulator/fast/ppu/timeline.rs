@@ -134,10 +134,17 @@ impl Ppu {
     }
 
     /// Before a register changes in `cycle`: everything up to then happens with the old value.
+    #[inline(always)]
     pub(super) fn sync(&mut self, cycle: u64) {
-        self.sync_to(access_dot(cycle));
+        let dot = access_dot(cycle);
+        // Most accesses come in vblank, where between two events nothing happens.
+        let quiet = self.event_at.min(self.frame_start + dot_of(PRE_RENDER_LINE, 0));
+        if self.line != POST_RENDER_LINE || dot + 1 >= quiet {
+            self.sync_to(dot);
+        }
     }
 
+    #[inline(never)]
     fn sync_to(&mut self, dot: u64) {
         self.pass_events(dot);
         self.settle_hit(dot);

@@ -3,12 +3,12 @@
 use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::types::{I8, I32};
+use cranelift_codegen::ir::types::{I8, I32, I64};
 use cranelift_codegen::ir::{InstBuilder, MemFlags, Value};
 
 use super::super::decode::Instruction;
-use super::{A, C, Cpu, DataBus, Emitter, N, Register, S, V, X, Y, Z};
-use crate::emulator::fast::cpu::{BREAK, UNUSED};
+use super::{A, C, Cpu, DataBus, Emitter, N, Register, S, V, X, Y, Z, layout};
+use crate::emulator::fast::cpu::{BREAK, UNUSED, ZERO};
 use crate::emulator::nes::opcodes::{Mnemonic, Mode};
 
 impl Emitter<'_, '_> {
@@ -221,5 +221,33 @@ impl Emitter<'_, '_> {
             status = self.builder.ins().bor(status, shifted);
         }
         status
+    }
+
+    /// Takes the flags from P as it was on the stack. Another I is looked at at once.
+    pub(super) fn set_status(&mut self, p: Value) {
+        let flags = MemFlags::trusted();
+        self.put(N, p);
+        let not = self.builder.ins().bnot(p);
+        let zero = self.builder.ins().band_imm(not, i64::from(ZERO));
+        self.put(Z, zero);
+        for (register, bit) in [(C, 0), (V, 6)] {
+            let flag = self.status_bit(p, bit);
+            self.put(register, flag);
+        }
+        let decimal = self.status_bit(p, 3);
+        self.builder.ins().store(flags, decimal, self.cpu, offset_of!(Cpu, d) as i32);
+        let masked = self.status_bit(p, 2);
+        let before = self.builder.ins().load(I8, flags, self.cpu, offset_of!(Cpu, i) as i32);
+        self.builder.ins().store(flags, masked, self.cpu, offset_of!(Cpu, i) as i32);
+        let changed = self.builder.ins().icmp(IntCC::NotEqual, masked, before);
+        let deadline = self.builder.ins().load(I64, flags, self.bus, layout::DEADLINE);
+        let now = self.builder.ins().iconst(I64, 0);
+        let deadline = self.builder.ins().select(changed, now, deadline);
+        self.builder.ins().store(flags, deadline, self.bus, layout::DEADLINE);
+    }
+
+    fn status_bit(&mut self, p: Value, bit: i64) -> Value {
+        let shifted = self.builder.ins().ushr_imm(p, bit);
+        self.builder.ins().band_imm(shifted, 1)
     }
 }

@@ -2,11 +2,11 @@
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I32, I64};
-use cranelift_codegen::ir::{BlockArg, InstBuilder, Value};
+use cranelift_codegen::ir::{BlockArg, InstBuilder, MemFlags, Value};
 
 use super::super::decode::{Flow, Instruction};
 use super::super::graph::{Block, Edge};
-use super::{C, DataBus, Emitter, Exit, N, TIME, V, Z, calls};
+use super::{C, DataBus, Emitter, Exit, N, TIME, V, Z, calls, layout};
 use crate::emulator::fast::interp::idle::Poll;
 use crate::emulator::nes::opcodes::Mnemonic;
 
@@ -17,6 +17,7 @@ impl Emitter<'_, '_> {
     pub(super) fn flow(&mut self, block: &Block, last: &Instruction) {
         match last.flow {
             Flow::Branch(to) => self.branch(block, last, to),
+            Flow::Jump(to) if to == last.at && self.program.graph.passes_jump_turns() => self.jump_to_itself(block, last),
             Flow::Jump(to) => {
                 self.data_bus = DataBus::Byte((to >> 8) as u8);
                 self.elapsed += i64::from(last.row.cycles);
@@ -34,7 +35,8 @@ impl Emitter<'_, '_> {
                 self.pass_time();
                 self.edge(block, to, 0);
             }
-            Flow::Computed if last.row.mnemonic == Mnemonic::Rts => self.rts(last),
+            Flow::Computed if last.row.mnemonic == Mnemonic::Rts => self.rts(block, last),
+            Flow::Computed if last.row.mnemonic == Mnemonic::Rti => self.rti(last),
             Flow::Computed => self.jmp_indirect(last),
             Flow::Next | Flow::Bus | Flow::Left => unreachable!("these are no flow"),
         }
@@ -46,17 +48,38 @@ impl Emitter<'_, '_> {
             Edge::Free(next) => {
                 self.builder.ins().jump(self.labels[next].expect("edges stay in a function"), &[]);
             }
-            Edge::Checked(next) => {
-                let label = self.labels[next].expect("edges stay in a function");
-                let free = self.before_deadline(i64::from(self.program.graph.blocks[next].bound));
-                let out = self.builder.create_block();
-                self.builder.ins().brif(free, label, &[], out, &[]);
-                self.builder.switch_to_block(out);
-                self.builder.set_cold_block(out);
-                self.leave_for(to, slack);
-            }
+            Edge::Checked(next) => self.checked_edge(next, to, slack),
             Edge::Leave => self.leave_for(to, slack),
         }
+    }
+
+    /// To block `next`, which starts at `to`, if its bound allows.
+    fn checked_edge(&mut self, next: usize, to: u16, slack: i64) {
+        let label = self.labels[next].expect("edges stay in a function");
+        let free = self.before_deadline(i64::from(self.program.graph.blocks[next].bound));
+        let out = self.builder.create_block();
+        self.builder.ins().brif(free, label, &[], out, &[]);
+        self.builder.switch_to_block(out);
+        self.builder.set_cold_block(out);
+        self.leave_for(to, slack);
+    }
+
+    /// Lets time pass by whole turns up to the deadline, as the interpreter does.
+    fn jump_to_itself(&mut self, block: &Block, last: &Instruction) {
+        self.data_bus = DataBus::Byte((last.at >> 8) as u8);
+        self.elapsed += i64::from(last.row.cycles);
+        self.pass_time();
+        let now = self.get(TIME);
+        let deadline = self.builder.ins().load(I64, MemFlags::trusted(), self.bus, layout::DEADLINE);
+        let is_ahead = self.builder.ins().icmp(IntCC::UnsignedGreaterThan, deadline, now);
+        let ahead = self.builder.ins().isub(deadline, now);
+        let none = self.builder.ins().iconst(I64, 0);
+        let ahead = self.builder.ins().select(is_ahead, ahead, none);
+        let turns = self.builder.ins().udiv_imm(ahead, i64::from(last.row.cycles));
+        let passed = self.builder.ins().imul_imm(turns, i64::from(last.row.cycles));
+        let after = self.builder.ins().iadd(now, passed);
+        self.put(TIME, after);
+        self.edge(block, last.at, 0);
     }
 
     fn leave_for(&mut self, to: u16, slack: i64) {
@@ -112,7 +135,7 @@ impl Emitter<'_, '_> {
         self.builder.ins().icmp_imm(code, value, 0)
     }
 
-    fn rts(&mut self, last: &Instruction) {
+    fn rts(&mut self, block: &Block, last: &Instruction) {
         let stack = self.get(super::S);
         let low_at = self.builder.ins().iadd_imm(stack, 1);
         let high_at = self.builder.ins().iadd_imm(stack, 2);
@@ -124,7 +147,28 @@ impl Emitter<'_, '_> {
         self.put(super::S, high_at);
         let next = self.builder.ins().iadd_imm(from, 1);
         let pc = self.builder.ins().band_imm(next, 0xFFFF);
-        self.computed(last, pc, high);
+        self.elapsed += i64::from(last.row.cycles);
+        self.pass_time();
+        for (to, next) in self.program.graph.returns(block) {
+            let same = self.builder.ins().icmp_imm(IntCC::Equal, pc, i64::from(to));
+            let (there, on) = (self.builder.create_block(), self.builder.create_block());
+            self.builder.ins().brif(same, there, &[], on, &[]);
+            self.builder.switch_to_block(there);
+            self.data_bus = DataBus::Value(high);
+            self.checked_edge(next, to, 0);
+            self.builder.switch_to_block(on);
+        }
+        self.computed(pc, high);
+    }
+
+    fn rti(&mut self, last: &Instruction) {
+        let p = self.pull();
+        let (low, high) = (self.pull(), self.pull());
+        self.set_status(p);
+        let pc = self.word(low, high);
+        self.elapsed += i64::from(last.row.cycles);
+        self.pass_time();
+        self.computed(pc, high);
     }
 
     /// The pointer's high byte comes from the same page as its low byte.
@@ -133,12 +177,13 @@ impl Emitter<'_, '_> {
         let low = self.read_fixed(at);
         let high = self.read_fixed(at & 0xFF00 | at.wrapping_add(1) & 0x00FF);
         let pc = self.word(low, high);
-        self.computed(last, pc, high);
-    }
-
-    fn computed(&mut self, last: &Instruction, pc: Value, data_bus: Value) {
         self.elapsed += i64::from(last.row.cycles);
         self.pass_time();
+        self.computed(pc, high);
+    }
+
+    /// Where the program says; `TIME` is up to date.
+    fn computed(&mut self, pc: Value, data_bus: Value) {
         let args = [pc, data_bus].map(BlockArg::Value);
         if self.program.graph.links() {
             self.builder.ins().jump(self.dispatch, &args);

@@ -34,7 +34,12 @@ impl Emitter<'_, '_> {
                 self.data_bus = DataBus::Byte(operand as u8);
                 return self.byte(operand as u8);
             }
-            Mode::Abs if area(operand) == Area::Bus => return self.call_read(instruction, None),
+            Mode::Abs if area(operand) == Area::Bus => {
+                return match self.program.graph.registers().then(|| calls::reader(operand)).flatten() {
+                    Some(call) => self.read_register(instruction, call),
+                    None => self.call_read(instruction, None),
+                };
+            }
             Mode::Abs => self.read_fixed(operand),
             Mode::Abx | Mode::Aby if indexed_area(operand) == Area::Bus => {
                 let index = self.get(Self::index(instruction.row.mode));
@@ -62,7 +67,12 @@ impl Emitter<'_, '_> {
     pub(super) fn write(&mut self, instruction: &Instruction, value: Value) {
         let (operand, mode) = (instruction.operand, instruction.row.mode);
         match mode {
-            Mode::Abs if area(operand) != Area::Ram => return self.call_write(instruction, None, value),
+            Mode::Abs if area(operand) != Area::Ram => {
+                return match self.program.graph.registers().then(|| calls::writer(operand)).flatten() {
+                    Some(call) => self.write_register(instruction, call, value),
+                    None => self.call_write(instruction, None, value),
+                };
+            }
             Mode::Abx | Mode::Aby if indexed_area(operand) != Area::Ram => {
                 let index = self.get(Self::index(mode));
                 return self.call_write(instruction, Some(index), value);
@@ -304,12 +314,48 @@ impl Emitter<'_, '_> {
 
     fn call_write(&mut self, instruction: &Instruction, index: Option<Value>, value: Value) {
         self.hand_over(instruction);
-        let base = self.builder.ins().iconst(I32, i64::from(instruction.operand));
-        let (call, index) = self.call_operands(index, calls::write as *const (), calls::write_indexed as *const ());
+        let dma = index.is_none() && instruction.operand == 0x4014 && self.program.graph.registers();
+        let (plain, base) = if dma {
+            (calls::write_oam_dma as *const (), instruction.end)
+        } else {
+            (calls::write as *const (), instruction.operand)
+        };
+        let base = self.builder.ins().iconst(I32, i64::from(base));
+        let (call, index) = self.call_operands(index, plain, calls::write_indexed as *const ());
         let signature = self.write_call;
         let wide = self.builder.ins().uextend(I32, value);
         self.builder.ins().call_indirect(signature, call, &[self.bus, base, index, wide]);
         self.take_back(instruction);
+    }
+
+    /// The cycle of the access of an instruction with an absolute operand.
+    fn access_cycle(&mut self) -> Value {
+        let time = self.get(TIME);
+        self.builder.ins().iadd_imm(time, self.elapsed + ABSOLUTE_FETCHES)
+    }
+
+    /// Reads a register that takes one cycle and needs no more of the bus.
+    fn read_register(&mut self, instruction: &Instruction, call: *const ()) -> Value {
+        let cycle = self.access_cycle();
+        let call = self.builder.ins().iconst(I64, call as i64);
+        let signature = self.reader_call;
+        let call = self.builder.ins().call_indirect(signature, call, &[self.bus, cycle]);
+        let value = self.builder.inst_results(call)[0];
+        let value = self.builder.ins().ireduce(I8, value);
+        // What $4015 gives stays inside the 2A03.
+        self.data_bus =
+            if instruction.operand == 0x4015 { DataBus::Byte(0x40) } else { DataBus::Value(value) };
+        value
+    }
+
+    /// Writes a register that takes one cycle and needs no more of the bus.
+    fn write_register(&mut self, _instruction: &Instruction, call: *const (), value: Value) {
+        let cycle = self.access_cycle();
+        let call = self.builder.ins().iconst(I64, call as i64);
+        let signature = self.writer_call;
+        let wide = self.builder.ins().uextend(I32, value);
+        self.builder.ins().call_indirect(signature, call, &[self.bus, cycle, wide]);
+        self.data_bus = DataBus::Value(value);
     }
 
     /// The function to call, and the index as 32 bits.

@@ -31,9 +31,17 @@ fn config() -> ProptestConfig {
     }
 }
 
-fn options(on: bool, links: bool, dead_flags: bool, idle_skip: bool) -> EngineOptions {
-    let jit = JitOptions { on, links, dead_flags, polls: links, layout_seed: u64::from(links) };
-    EngineOptions { idle_skip, poll_skip: idle_skip, jit, ..EngineOptions::default() }
+fn options(on: bool, links: bool, dead_flags: bool, calls: bool, idle_skip: bool) -> EngineOptions {
+    let jit = JitOptions {
+        on,
+        links,
+        dead_flags,
+        polls: links,
+        registers: calls,
+        returns: calls,
+        layout_seed: u64::from(links),
+    };
+    EngineOptions { idle_skip, poll_skip: idle_skip, kept_deadlines: on, jit, ..EngineOptions::default() }
 }
 
 proptest! {
@@ -44,13 +52,14 @@ proptest! {
         program in program::programs(),
         links: bool,
         dead_flags: bool,
+        calls: bool,
         idle_skip: bool,
         reload: bool,
     ) {
         let cart = Arc::new(program.cartridge());
         let make = |options| Fast::new(Arc::clone(&cart), &options).expect("NROM is supported");
-        let translating = options(true, links, dead_flags, idle_skip);
-        let mut plain = make(options(false, links, dead_flags, false));
+        let translating = options(true, links, dead_flags, calls, idle_skip);
+        let mut plain = make(options(false, links, dead_flags, calls, false));
         let mut translated = make(translating);
         for frame in 0..FRAMES {
             let pads = [Buttons(frame.wrapping_mul(37)), Buttons(frame)];
@@ -73,7 +82,7 @@ proptest! {
 fn programs_run_translated_at_all() {
     // INX, INC $10, JMP back.
     let cart = Arc::new(Program::of(&[0xE8, 0xE6, 0x10, 0x4C, 0x00, 0x80]).cartridge());
-    let mut console = Fast::new(cart, &options(true, true, true, true)).expect("NROM is supported");
+    let mut console = Fast::new(cart, &options(true, true, true, true, true)).expect("NROM is supported");
     console.run_frame([Buttons::NONE; 2], Draw::Skip);
     console.settle();
     let before = console.translated().expect("the translator is on").interpreted;

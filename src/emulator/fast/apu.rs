@@ -90,14 +90,20 @@ impl Apu {
             | self.channels.sounding()
     }
 
+    /// $4000-$400F.
+    #[inline(always)]
+    pub(super) fn write_channel(&mut self, register: u16, value: u8, cycle: u64) {
+        // Channels take their registers a cycle late: a clock in the next one still finds the old values.
+        if self.sequence.next_at() <= cycle + 1 {
+            self.run_sequence(cycle + 1);
+        }
+        self.channels.write(register, value, cycle + 1);
+    }
+
     pub(super) fn write(&mut self, address: u16, value: u8, cycle: u64) {
         self.catch_up(cycle);
         match address {
-            0x4000..=0x400F => {
-                // Channels take their registers a cycle late: a clock in the next one still finds the old values.
-                self.run_sequence(cycle + 1);
-                self.channels.write(address & 0x0F, value, cycle + 1);
-            }
+            0x4000..=0x400F => self.write_channel(address & 0x0F, value, cycle),
             0x4010..=0x4013 => self.dmc.write(address & 3, value),
             0x4015 => {
                 self.channels.enable(value);

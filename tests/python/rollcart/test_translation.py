@@ -37,6 +37,9 @@ def test_it_is_on_by_default_and_gives_what_the_interpreter_gives() -> None:
         {"jit_links": False},
         {"jit_dead_flags": False},
         {"jit_polls": False},
+        {"jit_registers": False},
+        {"jit_returns": False},
+        {"kept_deadlines": False},
         {"layout_seed": 9},
     ):
         env = mk(4, engine_options=switches, **options)

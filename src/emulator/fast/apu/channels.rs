@@ -36,6 +36,7 @@ impl Channels {
         self.registers[4 * channel] & bit != 0
     }
 
+    #[inline(always)]
     pub(super) fn write(&mut self, register: u16, value: u8, cycle: u64) {
         let (channel, part) = (usize::from(register >> 2), register & 3);
         self.registers[usize::from(register)] = value;

@@ -92,6 +92,12 @@ impl Sequence {
         self.restart_at = cycle + if cycle & 1 == 0 { 4 } else { 3 };
     }
 
+    /// The cycle in which the next step happens.
+    #[inline(always)]
+    pub(super) fn next_at(&self) -> u64 {
+        self.restart_at.min(self.origin + self.steps()[self.next].at)
+    }
+
     /// Takes the sequence one step on, if that step happens in `cycle` or before; gives its time and clocks.
     pub(super) fn next_clock(&mut self, cycle: u64) -> Option<(u64, Clocks)> {
         let step = &self.steps()[self.next];

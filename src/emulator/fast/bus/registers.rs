@@ -51,7 +51,8 @@ impl Bus {
                 self.interrupts_changed();
             }
             0x4016 => self.pads.strobe(value & 1 != 0),
-            0x4000..=0x4013 | 0x4015 | 0x4017 => self.write_apu(address, value, cycle),
+            0x4000..=0x400F => self.write_channel(address & 0x0F, value, cycle),
+            0x4010..=0x4013 | 0x4015 | 0x4017 => self.write_apu(address, value, cycle),
             0x6000..0x8000 => self.work_ram.write(address, value),
             _ => {}
         }
@@ -95,7 +96,15 @@ impl Bus {
         status
     }
 
+    /// A write of $4000-$400F, which moves no interrupt and no DMA.
     #[inline(always)]
+    pub(in super::super) fn write_channel(&mut self, register: u16, value: u8, cycle: u64) {
+        self.apu.write_channel(register, value, cycle);
+        if !self.kept_deadlines {
+            self.interrupts_changed();
+        }
+    }
+
     pub(in super::super) fn write_apu(&mut self, address: u16, value: u8, cycle: u64) {
         let times = self.apu_times();
         self.apu.write(address, value, cycle);

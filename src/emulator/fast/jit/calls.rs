@@ -26,33 +26,39 @@ pub(super) fn reader(address: u16) -> Option<*const ()> {
 /// What writes the register at an address: `(bus, cycle, value)`.
 pub(super) fn writer(address: u16) -> Option<*const ()> {
     let call: unsafe extern "C" fn(*mut Bus, u64, u32) = match address {
-        0x2000..0x4000 => {
-            [
-                write_ppu::<0>,
-                write_ppu::<1>,
-                write_ppu::<2>,
-                write_ppu::<3>,
-                write_ppu::<4>,
-                write_ppu::<5>,
-                write_ppu::<6>,
-                write_ppu::<7>,
-            ][usize::from(address & 7)]
-        }
-        0x4000..=0x4003 => by_part(address, [write_apu::<0>, write_apu::<1>, write_apu::<2>, write_apu::<3>]),
-        0x4004..=0x4007 => by_part(address, [write_apu::<4>, write_apu::<5>, write_apu::<6>, write_apu::<7>]),
-        0x4008..=0x400B => by_part(address, [write_apu::<8>, write_apu::<9>, write_apu::<10>, write_apu::<11>]),
-        0x400C..=0x400F => by_part(address, [write_apu::<12>, write_apu::<13>, write_apu::<14>, write_apu::<15>]),
-        0x4015 => write_apu::<0x15>,
+        0x2000..0x4000 => [
+            write_ppu::<0>,
+            write_ppu::<1>,
+            write_ppu::<2>,
+            write_ppu::<3>,
+            write_ppu::<4>,
+            write_ppu::<5>,
+            write_ppu::<6>,
+            write_ppu::<7>,
+        ][usize::from(address & 7)],
+        0x4000..=0x400F => [
+            write_channel::<0>,
+            write_channel::<1>,
+            write_channel::<2>,
+            write_channel::<3>,
+            write_channel::<4>,
+            write_channel::<5>,
+            write_channel::<6>,
+            write_channel::<7>,
+            write_channel::<8>,
+            write_channel::<9>,
+            write_channel::<10>,
+            write_channel::<11>,
+            write_channel::<12>,
+            write_channel::<13>,
+            write_channel::<14>,
+            write_channel::<15>,
+        ][usize::from(address & 15)],
+        0x4015 => write_enable,
         0x4016 => write_strobe,
         _ => return None,
     };
     Some(call as *const ())
-}
-
-type Writer = unsafe extern "C" fn(*mut Bus, u64, u32);
-
-fn by_part(address: u16, parts: [Writer; 4]) -> Writer {
-    parts[usize::from(address & 3)]
 }
 
 /// # Safety
@@ -80,9 +86,18 @@ unsafe extern "C" fn read_apu(bus: *mut Bus, cycle: u64) -> u32 {
 
 /// # Safety
 /// As `read`.
-unsafe extern "C" fn write_apu<const REGISTER: u16>(bus: *mut Bus, cycle: u64, value: u32) {
+unsafe extern "C" fn write_channel<const REGISTER: u16>(bus: *mut Bus, cycle: u64, value: u32) {
     // SAFETY: as above.
-    unsafe { &mut *bus }.write_apu(0x4000 + REGISTER, value as u8, cycle);
+    unsafe { &mut *bus }.write_channel(REGISTER, value as u8, cycle);
+}
+
+/// A write of $4015.
+///
+/// # Safety
+/// As `read`.
+unsafe extern "C" fn write_enable(bus: *mut Bus, cycle: u64, value: u32) {
+    // SAFETY: as above.
+    unsafe { &mut *bus }.write_apu(0x4015, value as u8, cycle);
 }
 
 /// A read of a pad whose operand left $40 on the data bus.

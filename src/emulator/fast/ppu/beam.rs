@@ -7,11 +7,12 @@
 //! Whole lines are passed at once. That needs the two tiles fetched ahead to be what `v` says (`ahead_is_plain`);
 //! where a register was touched in between, the line goes by dots, with shift registers as the hardware has them.
 
+mod passing;
+
 use super::draw::{EACH_BYTE, SPREAD};
 use super::memory::VideoMemory;
-use super::timeline::access_dot;
-use super::{Ppu, ctrl, mask};
-use crate::emulator::nes::timing::{DOTS_PER_LINE, POST_RENDER_LINE, PRE_RENDER_LINE};
+use super::{ctrl, mask};
+use crate::emulator::nes::timing::{POST_RENDER_LINE, PRE_RENDER_LINE};
 
 /// The bits of `v` and `t` that hold X: coarse X and the horizontal name table.
 const X_BITS: u16 = 0x041F;
@@ -237,6 +238,26 @@ impl Beam {
         self.next_tile();
     }
 
+    /// Passes the dots from `dot` to `end` of a visible line, where nobody asks any more what the background's pixels are.
+    fn pass_address(&mut self, dot: u32, end: u32) {
+        if !self.rendering() {
+            return;
+        }
+        // Tiles whose fetches end before a dot.
+        let tiles = |dot: u32| dot.saturating_sub(1).min(LAST_FETCH) as u16 / 8;
+        self.v = right_by(self.v, tiles(end) - tiles(dot));
+        let passed = |at: u32| dot <= at && at < end;
+        if passed(LAST_FETCH) {
+            self.next_row();
+        }
+        if passed(BACK_TO_LEFT) {
+            self.back_to_left();
+        }
+        self.ahead_is_plain |= passed(FETCH_AHEAD);
+        let ahead = u16::from(passed(FETCH_AHEAD + 7)) + u16::from(passed(LAST_FETCH_AHEAD));
+        self.v = right_by(self.v, ahead);
+    }
+
     /// Whether `pass_behind_picture` can pass more than this dot of a visible line, which is behind `BACK_TO_LEFT`.
     fn passes_quickly(&self, dot: u32, end: u32) -> bool {
         !matches!(dot, FETCH_AHEAD..=LAST_FETCH_AHEAD) || dot % 8 == 1 && dot + 8 <= end && self.rendering()
@@ -291,6 +312,12 @@ pub(super) fn right_of(v: u16) -> u16 {
     if v & 0x1F == 0x1F { v & !0x1F ^ 0x0400 } else { v + 1 }
 }
 
+/// The address so many tiles to the right, 64 at most.
+fn right_by(v: u16, tiles: u16) -> u16 {
+    let x = (v >> 5 & 0x20 | v & 0x1F) + tiles;
+    v & !X_BITS | (x & 0x20) << 5 | x & 0x1F
+}
+
 fn left_of(v: u16) -> u16 {
     if v & 0x1F == 0 { (v | 0x1F) ^ 0x0400 } else { v - 1 }
 }
@@ -302,280 +329,33 @@ fn palette_bits(memory: &VideoMemory, v: u16) -> u8 {
     byte >> (v >> 4 & 4 | v & 2) & 3
 }
 
-impl Ppu {
-    /// What the beam depends on has changed: what was foretold is void, and tiles ahead are what they are.
-    pub(super) fn beam_changed(&mut self) {
-        self.beam.ahead_is_plain = false;
-        if self.line != POST_RENDER_LINE {
-            self.hit_at = super::UNKNOWN;
-        }
-    }
-
-    /// Whether the beam is using memory and counters now, after `sync`.
-    pub(super) fn beam_is_busy(&self) -> bool {
-        self.rendering() && (self.line < POST_RENDER_LINE || self.line == PRE_RENDER_LINE)
-    }
-
-    /// Whether anything is rendered from now, after `sync`, to `dot`.
-    pub(super) fn renders_before(&self, dot: u64) -> bool {
-        self.beam_is_busy() || dot >= self.frame_start + u64::from(PRE_RENDER_LINE * DOTS_PER_LINE)
-    }
-
-    /// Lets the beam pass all dots before `to`, which lies in this frame or at its end.
-    #[inline]
-    pub(super) fn catch_up(&mut self, to: u64) {
-        // Most writes come in vblank.
-        if self.line == POST_RENDER_LINE && to < self.frame_start + u64::from(PRE_RENDER_LINE * DOTS_PER_LINE) {
-            self.done = self.done.max(to);
-        } else {
-            self.pass_beam(to);
-        }
-    }
-
-    fn pass_beam(&mut self, to: u64) {
-        while self.done < to {
-            match self.line {
-                0..POST_RENDER_LINE => self.pass_visible(to),
-                PRE_RENDER_LINE => self.pass_pre_render(to),
-                _ => self.pass_vblank(to),
-            }
-        }
-    }
-
-    /// Lines 240-260, which count as one here.
-    fn pass_vblank(&mut self, to: u64) {
-        let pre_render = self.frame_start + u64::from(PRE_RENDER_LINE * DOTS_PER_LINE);
-        self.done = to.min(pre_render);
-        self.line = POST_RENDER_LINE;
-        if self.done == pre_render {
-            self.line = PRE_RENDER_LINE;
-            self.line_start = pre_render;
-        }
-    }
-
-    fn line_end(&self) -> u64 {
-        self.line_start + u64::from(DOTS_PER_LINE)
-    }
-
-    fn pass_visible(&mut self, to: u64) {
-        let end = self.line_end();
-        let whole = self.done == self.line_start && to >= end;
-        if whole && self.beam_jumps && !self.drawing && (self.beam.ahead_is_plain || !self.rendering()) {
-            return self.pass_unseen_lines(to);
-        }
-        if whole && self.beam_jumps && self.notes_lines() && self.rendering() && self.beam.ahead_is_plain {
-            return self.pass_noted_lines(to);
-        }
-        if whole && !self.rendering() {
-            self.show_line(self.line);
-            self.units.clear();
-        } else if whole && self.beam.ahead_is_plain {
-            self.show_line(self.line);
-            self.fetch_units_of(self.line + 1);
-            self.oam_addr = 0;
-            self.beam.pass_line();
-        } else {
-            self.pass_dots(to.min(end));
-            if self.done < end {
-                return;
-            }
-        }
-        self.done = end;
-        self.line_start = end;
-        self.line += 1;
-    }
-
-    /// All whole lines before `to`, which nobody sees and in which nothing changes.
-    fn pass_unseen_lines(&mut self, to: u64) {
-        let whole = (to - self.line_start) / u64::from(DOTS_PER_LINE);
-        let lines = (whole as u32).min(POST_RENDER_LINE - self.line);
-        if self.rendering() {
-            self.beam.pass_lines(lines);
-            self.oam_addr = 0;
-        }
-        self.units.clear();
-        self.line += lines;
-        self.line_start += u64::from(lines * DOTS_PER_LINE);
-        self.done = self.line_start;
-    }
-
-    /// All whole lines before `to`, in which nothing changes: they are written down.
-    fn pass_noted_lines(&mut self, to: u64) {
-        let whole = (to - self.line_start) / u64::from(DOTS_PER_LINE);
-        let end = POST_RENDER_LINE.min(self.line + whole as u32);
-        let mut note = self.note();
-        if let Some(canvas) = &mut self.canvas {
-            for line in self.line..end {
-                canvas.note(line as usize, note);
-                self.beam.next_row();
-                self.beam.back_to_left();
-                (note.v, note.sprites) = (self.beam.v, Some(self.beam.ctrl));
-            }
-        }
-        self.beam.v = right_of(right_of(self.beam.v));
-        self.line_start += u64::from((end - self.line) * DOTS_PER_LINE);
-        self.line = end;
-        self.fetch_units_of(end);
-        self.oam_addr = 0;
-        self.done = self.line_start;
-    }
-
-    fn pass_pre_render(&mut self, to: u64) {
-        // An odd frame lacks the last dot, in which nothing happens.
-        let end = self.line_end();
-        if self.done == self.line_start && to + 1 >= end {
-            if self.rendering() {
-                self.beam.pass_pre_render();
-                self.oam_addr = 0;
-            }
-            self.units.clear();
-            self.done = to;
-        } else {
-            self.pass_dots(to.min(end));
-        }
-    }
-
-    /// Passes dots of one line one by one, or over whole tiles: up to the first write, and where no more pixels are to be
-    /// drawn.
-    fn pass_dots(&mut self, to: u64) {
-        if self.units.are_for(self.line) {
-            self.fill_units();
-        }
-        let mut dot = (self.done - self.line_start) as u32;
-        let end = (to - self.line_start) as u32;
-        let jumps = self.beam_jumps && self.line < POST_RENDER_LINE;
-        if dot == 0 && self.rendering() && self.beam.ahead_is_plain {
-            if jumps {
-                if self.drawing && end > 1 {
-                    // As if nothing changed; what comes after the write is drawn over it.
-                    self.draw_line(self.line);
-                }
-                dot = self.beam.pass_tiles(end, &self.memory);
-            } else {
-                self.beam.fill(&self.memory);
-            }
-        }
-        while dot < end {
-            if jumps && end == DOTS_PER_LINE && dot <= BACK_TO_LEFT && (!self.drawing || dot > LAST_FETCH) {
-                self.beam.pass_rest(dot, &self.memory);
-                self.pass_sprite_fetches();
-                break;
-            }
-            if jumps && self.rendering() && dot < LAST_FETCH && dot % 8 == 1 && dot + 8 <= end {
-                if self.drawing {
-                    self.draw_dots(self.line, dot - 1, self.beam.background_of_tile(dot - 1));
-                }
-                self.beam.pass_tile(&self.memory);
-                dot += 8;
-                if dot > LAST_FETCH {
-                    self.beam.next_row();
-                }
-                continue;
-            }
-            if jumps && dot > BACK_TO_LEFT && self.beam.passes_quickly(dot, end) {
-                dot = self.beam.pass_behind_picture(dot, end, &self.memory);
-                continue;
-            }
-            if self.drawing && self.line < POST_RENDER_LINE && matches!(dot, 1..=256) {
-                self.draw_dot(self.line, dot - 1, self.beam.background(dot - 1));
-            }
-            self.beam.pass_dot(self.line, dot, &self.memory);
-            if dot == BACK_TO_LEFT {
-                self.pass_sprite_fetches();
-            }
-            dot += 1;
-        }
-        self.done = to;
-    }
-
-    /// Dots 257-320: sprites of the next line.
-    fn pass_sprite_fetches(&mut self) {
-        if !self.rendering() {
-            self.units.clear();
-            return;
-        }
-        self.oam_addr = 0;
-        self.fetch_units_of(self.line + 1);
-    }
-
-    /// Foretells from here: the first dot, of those before line 240, at which sprite 0 meets the background.
-    pub(super) fn foretell_hit(&self) -> u64 {
-        let mut beam = self.beam;
-        let (mut line, mut line_start, mut done) = (self.line, self.line_start, self.done);
-        // Sprite 0 is in no line before this one.
-        let first = u32::from(self.oam[0]) + 1;
-        while line < POST_RENDER_LINE {
-            let plain = done == line_start && beam.ahead_is_plain;
-            if plain && line < first && self.beam_jumps {
-                let lines = first.min(POST_RENDER_LINE) - line;
-                beam.pass_lines(lines);
-                line += lines;
-                line_start += u64::from(lines * DOTS_PER_LINE);
-                done = line_start;
-                continue;
-            }
-            if plain {
-                if let Some(x) = self.sprite_zero(line).meets(&beam, &self.memory) {
-                    return line_start + u64::from(x) + 1;
-                }
-                beam.pass_line();
-            } else {
-                // A line in which something was changed, to its end.
-                let sprite = self.sprite_zero(line);
-                for dot in (done - line_start) as u32..DOTS_PER_LINE {
-                    if matches!(dot, 1..=255) && sprite.covers(dot - 1, &beam) && beam.background(dot - 1) != 0 {
-                        return line_start + u64::from(dot);
-                    }
-                    beam.pass_dot(line, dot, &self.memory);
-                }
-            }
-            line += 1;
-            line_start += u64::from(DOTS_PER_LINE);
-            done = line_start;
-            if line > u32::from(self.oam[0]) + 17 {
-                break;
-            }
-        }
-        super::NEVER
-    }
-
-    /// Brings the hit flag up to `dot`.
-    #[inline]
-    pub(super) fn settle_hit(&mut self, dot: u64) {
-        if self.hit || dot < self.frame_start + u64::from(DOTS_PER_LINE) {
-            return;
-        }
-        if self.hit_at == super::UNKNOWN {
-            self.hit_at = self.next_hit();
-        }
-        self.hit = self.hit_at <= dot;
-    }
-
-    fn next_hit(&self) -> u64 {
-        let both = mask::RENDERING;
-        let possible = self.beam.mask & both == both && self.line < POST_RENDER_LINE;
-        if possible { self.foretell_hit() } else { super::NEVER }
-    }
-
-    /// What $2004 gives while the beam is busy: sprite evaluation has the bus.
-    pub(super) fn oam_bus(&self) -> Option<u8> {
-        let dot = self.done - self.line_start;
-        (self.beam_is_busy() && (1..=64).contains(&dot)).then_some(0xFF)
-    }
-
-    /// The state's position is set: which line the beam is in.
-    pub(super) fn place_beam(&mut self, cycle: u64) {
-        self.done = access_dot(cycle);
-        if (POST_RENDER_LINE..PRE_RENDER_LINE).contains(&self.line) {
-            self.line_start = self.frame_start + u64::from(POST_RENDER_LINE * DOTS_PER_LINE);
-            self.line = POST_RENDER_LINE;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::Beam;
+    use std::sync::Arc;
+
+    use super::{Beam, VideoMemory, mask};
+    use crate::emulator::cart::Cartridge;
+    use crate::emulator::nes::timing::DOTS_PER_LINE;
+
+    #[test]
+    fn dots_passed_by_address_are_as_many_passed_one_by_one() {
+        let mut file = b"NES\x1A\x01\x01\x00\x00\0\0\0\0\0\0\0\0".to_vec();
+        file.resize(16 + 0x4000 + 0x2000, 0);
+        let memory = VideoMemory::new(&Arc::new(Cartridge::parse(&file).expect("the file is in order")));
+        for (v, t) in [(0x0000, 0x0000), (0x73BE, 0x041F), (0x7FFF, 0x0C0A), (0x2C1D, 0x7BE0)] {
+            for from in 0..DOTS_PER_LINE {
+                let start = Beam { v, t, mask: mask::BACKGROUND, ..Beam::default() };
+                let mut one_by_one = start;
+                for end in from + 1..=DOTS_PER_LINE {
+                    one_by_one.pass_dot(20, end - 1, &memory);
+                    let mut at_once = start;
+                    at_once.pass_address(from, end);
+                    let found = (at_once.v, at_once.ahead_is_plain);
+                    assert_eq!(found, (one_by_one.v, one_by_one.ahead_is_plain), "dots {from} to {end} from {v:04X}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn many_rows_down_are_as_many_times_one() {

@@ -184,14 +184,22 @@ impl Ppu {
     /// own band or in one that a sprite's height reaches back to. No line overflows with fewer. Sprites below the picture,
     /// where games put those that they do not use, are in none.
     fn crowded(&self) -> bool {
-        let mut bands = [0_u8; 32];
-        for sprite in self.oam.chunks_exact(4) {
-            bands[usize::from(sprite[0] / BAND)] += 1;
+        const BANDS: usize = 256 / BAND as usize;
+        // Four counts, since a count that was just stored is slow to load again.
+        let mut counts = [[0_u8; BANDS]; 4];
+        for four in self.oam.chunks_exact(16) {
+            for (count, sprite) in counts.iter_mut().zip(four.chunks_exact(4)) {
+                count[usize::from(sprite[0] / BAND)] += 1;
+            }
         }
-        let reach = self.sprite_height() as usize / usize::from(BAND) + 1;
-        bands[..POST_RENDER_LINE as usize / usize::from(BAND)]
-            .windows(reach)
-            .any(|near| usize::from(near.iter().sum::<u8>()) >= SPRITES_PER_LINE)
+        let [a, b, c, d] = counts;
+        let below = POST_RENDER_LINE as usize / usize::from(BAND);
+        let bands: [u8; BANDS] =
+            std::array::from_fn(|band| if band < below { a[band] + b[band] + c[band] + d[band] } else { 0 });
+        let tall = self.sprite_height() > u32::from(BAND);
+        let near: [u8; BANDS - 2] =
+            std::array::from_fn(|band| bands[band] + bands[band + 1] + if tall { bands[band + 2] } else { 0 });
+        near.iter().fold(false, |crowded, &near| crowded | (usize::from(near) >= SPRITES_PER_LINE))
     }
 
     /// The dot of `line` at which its evaluation for the next line sets the flag. After eight sprites the hardware

@@ -167,6 +167,7 @@ impl Ppu {
     /// A frame of `run_frame` ends before `cycle`: everything that belongs to it has happened.
     pub(in super::super) fn end_frame(&mut self, cycle: u64) {
         let last = last_dot_before(cycle);
+        self.pass_events(last);
         self.settle_overflow(last);
         self.sync_to(last);
         self.beam.forget_line();

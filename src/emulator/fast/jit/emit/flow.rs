@@ -17,7 +17,9 @@ impl Emitter<'_, '_> {
     pub(super) fn flow(&mut self, block: &Block, last: &Instruction) {
         match last.flow {
             Flow::Branch(to) => self.branch(block, last, to),
-            Flow::Jump(to) if to == last.at && self.program.graph.passes_jump_turns() => self.jump_to_itself(block, last),
+            Flow::Jump(to) if to == last.at && self.program.graph.passes_jump_turns() => {
+                self.jump_to_itself(block, last)
+            }
             Flow::Jump(to) => {
                 self.data_bus = DataBus::Byte((to >> 8) as u8);
                 self.elapsed += i64::from(last.row.cycles);

@@ -343,8 +343,7 @@ impl Emitter<'_, '_> {
         let value = self.builder.inst_results(call)[0];
         let value = self.builder.ins().ireduce(I8, value);
         // What $4015 gives stays inside the 2A03.
-        self.data_bus =
-            if instruction.operand == 0x4015 { DataBus::Byte(0x40) } else { DataBus::Value(value) };
+        self.data_bus = if instruction.operand == 0x4015 { DataBus::Byte(0x40) } else { DataBus::Value(value) };
         value
     }
 

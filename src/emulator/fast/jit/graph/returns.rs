@@ -10,7 +10,7 @@ use super::slot;
 use crate::emulator::nes::opcodes::Mnemonic;
 
 /// An RTS with more places to go to is not foretold.
-const MOST_PLACES: usize = 6;
+const MOST_PLACES: usize = 3;
 /// Instructions of a subroutine that are looked at.
 const MOST_INSTRUCTIONS: usize = 1024;
 

@@ -15,8 +15,8 @@ pub(super) const EVALUATION_DOT: u64 = 65;
 const COPY_DOTS: u64 = 8;
 const LOOK_DOTS: u64 = 2;
 
-/// Lines of a band in which sprites are counted.
-const BAND: u8 = 8;
+/// Lines that a sprite's Y can name.
+const LINES: usize = 256;
 
 const FLIP_X: u8 = 0x40;
 const FLIP_Y: u8 = 0x80;
@@ -106,6 +106,16 @@ pub(in super::super) fn sprite_row(memory: &VideoMemory, sprite: [u8; 4], line: 
     SpriteRow { x, low, high, attributes }
 }
 
+/// To each line's count that of the line so many before.
+#[inline(always)]
+fn with_lines_before<const BEFORE: usize>(counts: &[u8; LINES]) -> [u8; LINES] {
+    let mut sums = *counts;
+    for (sum, before) in sums[BEFORE..].iter_mut().zip(counts) {
+        *sum += before;
+    }
+    sums
+}
+
 impl Ppu {
     fn sprite_height(&self) -> u32 {
         sprite_height(self.beam.ctrl)
@@ -154,20 +164,12 @@ impl Ppu {
 
     /// The first dot from `overflow_from` on at which evaluation finds a ninth sprite.
     fn foretell_overflow(&self) -> u64 {
-        if self.beam_jumps && !self.crowded() {
+        let crowded = if self.beam_jumps { self.sprites_evaluated() } else { [SPRITES_PER_LINE as u8; LINES] };
+        if crowded.iter().fold(0, |most, &count| most.max(count)) < SPRITES_PER_LINE as u8 {
             return NEVER;
         }
-        // Each sprite counts one up at its first line and one down behind its last.
-        let mut changes = [0_i8; 256 + 16];
-        let height = self.sprite_height() as usize;
-        for sprite in self.oam.chunks_exact(4) {
-            changes[usize::from(sprite[0])] += 1;
-            changes[usize::from(sprite[0]) + height] -= 1;
-        }
-        let mut count = 0;
-        for (line, change) in (0..POST_RENDER_LINE).zip(changes) {
-            count += change;
-            if usize::from(count.unsigned_abs()) < SPRITES_PER_LINE {
+        for (line, count) in (0..POST_RENDER_LINE).zip(crowded) {
+            if usize::from(count) < SPRITES_PER_LINE {
                 continue;
             }
             let line_start = self.frame_start + u64::from(line * DOTS_PER_LINE);
@@ -180,26 +182,18 @@ impl Ppu {
         NEVER
     }
 
-    /// Whether some line may have eight sprites, by their number in bands of eight lines: what is in a line begins in its
-    /// own band or in one that a sprite's height reaches back to. No line overflows with fewer. Sprites below the picture,
-    /// where games put those that they do not use, are in none.
-    fn crowded(&self) -> bool {
-        const BANDS: usize = 256 / BAND as usize;
-        // Four counts, since a count that was just stored is slow to load again.
-        let mut counts = [[0_u8; BANDS]; 4];
-        for four in self.oam.chunks_exact(16) {
-            for (count, sprite) in counts.iter_mut().zip(four.chunks_exact(4)) {
-                count[usize::from(sprite[0] / BAND)] += 1;
+    /// How many sprites evaluation finds in each line; no line overflows with fewer than eight. The sprites that begin in a
+    /// line, and then the sums of those in two, four, eight and sixteen lines that end with it.
+    fn sprites_evaluated(&self) -> [u8; LINES] {
+        let mut begin = [0; LINES];
+        for sprite in self.oam.chunks_exact(4) {
+            // Games put sprites that they do not use below the picture.
+            if u32::from(sprite[0]) < POST_RENDER_LINE {
+                begin[usize::from(sprite[0])] += 1;
             }
         }
-        let [a, b, c, d] = counts;
-        let below = POST_RENDER_LINE as usize / usize::from(BAND);
-        let bands: [u8; BANDS] =
-            std::array::from_fn(|band| if band < below { a[band] + b[band] + c[band] + d[band] } else { 0 });
-        let tall = self.sprite_height() > u32::from(BAND);
-        let near: [u8; BANDS - 2] =
-            std::array::from_fn(|band| bands[band] + bands[band + 1] + if tall { bands[band + 2] } else { 0 });
-        near.iter().fold(false, |crowded, &near| crowded | (usize::from(near) >= SPRITES_PER_LINE))
+        let eight = with_lines_before::<4>(&with_lines_before::<2>(&with_lines_before::<1>(&begin)));
+        if self.sprite_height() == 8 { eight } else { with_lines_before::<8>(&eight) }
     }
 
     /// The dot of `line` at which its evaluation for the next line sets the flag. After eight sprites the hardware
@@ -219,5 +213,40 @@ impl Ppu {
             // The flag appears in the second dot of the look.
             dot + LOOK_DOTS * m as u64 + 1
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::{NEVER, ctrl, mask};
+    use super::Ppu;
+    use crate::emulator::cart::Cartridge;
+
+    #[test]
+    fn overflow_is_foretold_by_counts_as_by_a_look_at_every_line() {
+        let mut file = b"NES\x1A\x01\x01\x00\x00\0\0\0\0\0\0\0\0".to_vec();
+        file.resize(16 + 0x4000 + 0x2000, 0);
+        let mut ppu = Ppu::new(&Arc::new(Cartridge::parse(&file).expect("the file is in order")));
+        ppu.beam.mask = mask::SPRITES;
+        let mut random = 0x2545_F491_u32;
+        let (mut never, mut some) = (0, 0);
+        for round in 0..2000 {
+            for byte in &mut ppu.oam {
+                random ^= random << 13;
+                random ^= random >> 17;
+                random ^= random << 5;
+                // Spread over the picture and below, or near each other.
+                *byte = if round & 2 == 0 { random as u8 } else { (random as u8).saturating_sub(8) | 0x81 };
+            }
+            ppu.beam.ctrl = if round & 1 == 0 { 0 } else { ctrl::TALL_SPRITES };
+            ppu.beam_jumps = true;
+            let counted = ppu.foretell_overflow();
+            ppu.beam_jumps = false;
+            assert_eq!(counted, ppu.foretell_overflow(), "round {round}");
+            if counted == NEVER { never += 1 } else { some += 1 }
+        }
+        assert!(never > 100 && some > 100, "{never} without, {some} with overflow");
     }
 }

@@ -4,18 +4,30 @@ use super::{Edge, Graph, MOST_CYCLES, Poll, poll, targets};
 use crate::emulator::fast::jit::decode::Flow;
 use crate::emulator::fast::jit::{Image, Passes, REACHED, WANTED};
 
-const ALL: Passes =
-    Passes { idle_skip: true, poll_skip: true, links: true, dead_flags: true, polls: true, layout_seed: 0 };
+const ALL: Passes = Passes {
+    idle_skip: true,
+    poll_skip: true,
+    links: true,
+    dead_flags: true,
+    polls: true,
+    registers: true,
+    returns: true,
+    layout_seed: 0,
+};
 
 /// The graph of a program at $8000 of which every byte below `end` that begins an instruction was reached.
 fn graph(program: &[u8], starts: &[u16]) -> Graph {
+    graph_with(program, starts, ALL)
+}
+
+fn graph_with(program: &[u8], starts: &[u16], passes: Passes) -> Graph {
     let mut prg = program.to_vec();
     prg.resize(0x8000, 0xEA);
     let mut reached = vec![0; 0x8000];
     for &at in starts {
         reached[usize::from(at - 0x8000)] = REACHED;
     }
-    Graph::new(&Image::of(&prg), &reached, ALL)
+    Graph::new(&Image::of(&prg), &reached, passes)
 }
 
 fn starts(graph: &Graph) -> Vec<(u16, bool)> {
@@ -40,8 +52,32 @@ fn blocks_begin_where_the_program_may_come_from_elsewhere() {
 fn waiting_loops_and_what_changes_the_mask_are_left_to_the_interpreter() {
     // 8000 SEI, 8001 LDA $10, 8003 BEQ 8001, 8005 INX, 8006 JMP 8006.
     let program = [0x78, 0xA5, 0x10, 0xF0, 0xFC, 0xE8, 0x4C, 0x06, 0x80];
-    let graph = graph(&program, &[0x8000, 0x8001, 0x8003, 0x8005, 0x8006]);
-    assert_eq!(starts(&graph), [(0x8005, true)]);
+    let reached = [0x8000, 0x8001, 0x8003, 0x8005, 0x8006];
+    // The jump to itself passes over its own turns.
+    assert_eq!(starts(&graph(&program, &reached)), [(0x8005, true), (0x8006, true)]);
+    let without = graph_with(&program, &reached, Passes { returns: false, ..ALL });
+    assert_eq!(starts(&without), [(0x8005, true)]);
+}
+
+#[test]
+fn a_return_is_foretold_to_go_behind_the_calls_that_lead_to_it() {
+    // 8000 JSR 8010, 8003 JSR 8012, 8006 JMP 8006; 8010 INX, 8011 NOP, 8012 JSR 8020, 8015 JMP 8018; 8018 RTS; 8020 RTS.
+    let mut program = [0x20, 0x10, 0x80, 0x20, 0x12, 0x80, 0x4C, 0x06, 0x80].to_vec();
+    program.resize(0x10, 0);
+    program.extend([0xE8, 0xEA, 0x20, 0x20, 0x80, 0x4C, 0x18, 0x80, 0x60]);
+    program.resize(0x20, 0);
+    program.push(0x60);
+    let reached = [0x8000, 0x8003, 0x8006, 0x8010, 0x8011, 0x8012, 0x8015, 0x8018, 0x8020];
+    let places = |passes| {
+        let graph = graph_with(&program, &reached, passes);
+        let behind = |at| {
+            let block = graph.blocks.iter().find(|block| block.last().at == at).expect("the RTS ends a block");
+            graph.returns(block).into_iter().map(|(to, _)| to).collect::<Vec<_>>()
+        };
+        (behind(0x8018), behind(0x8020))
+    };
+    assert_eq!(places(ALL), (vec![0x8003, 0x8006], vec![0x8015]));
+    assert_eq!(places(Passes { returns: false, ..ALL }), (vec![], vec![]));
 }
 
 #[test]

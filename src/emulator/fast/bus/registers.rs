@@ -5,6 +5,7 @@ use super::super::probe::{Clocked, Part, Probe, Silent};
 use super::Bus;
 
 /// A sprite DMA is over this long after the write that begins it, and interrupts were looked at again.
+#[cfg(feature = "jit")]
 const DMA_IS_OVER: u64 = 528;
 
 impl Bus {
@@ -134,6 +135,7 @@ impl Bus {
 
     /// A write of $4014 and, where nothing can come between, the DMA that it begins: as if the CPU had begun its next read,
     /// which is at `next` in PRG-ROM. Else that read is still to be halted.
+    #[cfg(feature = "jit")]
     pub(in super::super) fn write_oam_dma(&mut self, value: u8, next: u16) {
         let deadline = self.deadline;
         self.write(0x4014, value);

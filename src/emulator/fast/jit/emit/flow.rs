@@ -18,7 +18,7 @@ impl Emitter<'_, '_> {
         match last.flow {
             Flow::Branch(to) => self.branch(block, last, to),
             Flow::Jump(to) if to == last.at && self.program.graph.passes_jump_turns() => {
-                self.jump_to_itself(block, last)
+                self.jump_to_itself(block, last);
             }
             Flow::Jump(to) => {
                 self.data_bus = DataBus::Byte((to >> 8) as u8);

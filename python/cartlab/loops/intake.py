@@ -14,12 +14,13 @@ from cartlab.loops import commands, compliance, experiences, manifest, trees, vi
 from cartlab.loops.compliance import Finding, Rules
 from cartlab.loops.desk import Desk
 from cartlab.loops.dispatch import STRATEGY_CAP, Dispatch, top_of, view_paths
-from cartlab.loops.goals import SUPERVISE, Goal
+from cartlab.loops.goals import SUPERVISE, Goal, Try
 from cartlab.loops.protocol import Protocol
 from cartlab.loops.protocol import files as protocol_files
 from cartlab.loops.running import rooted
 from cartlab.model import parsed_json
 
+SEEDS_ONLY = "only literals of seeds were changed: the harness draws the seeds, and luck is no gain"
 PROFILES = ("profiles/round-{n}-before.md", "profiles/round-{n}-analysis.md")
 
 
@@ -135,6 +136,23 @@ def judge(
 # A file above this is data, in which no seed is looked for.
 TEXT_CAP = 1 << 20
 _FILES = (manifest.FILE, manifest.EXECUTABLE)
+
+
+def verdict_without_a_run(desk: Desk, one: Try, finding: Finding, unchanged: str) -> tuple[str, str] | None:
+    """Status and reason of a submission that needs no run to be judged, recorded as screened; None for one
+    that has to be measured. unchanged: the reason for one that changes nothing.
+    """
+    if finding.broken:
+        path, why = next(iter(finding.broken.items()))
+        desk.step(one, "screened", complies=False, broken=dict(list(finding.broken.items())[:50]))
+        return "compliance_failed", f"{path} may not be handed in: {why}"
+    if not finding.changes:
+        desk.step(one, "screened", complies=True, changes=0)
+        return "no_change", unchanged
+    if finding.seeds_only:
+        desk.step(one, "screened", complies=True, changes=len(finding.changes), seeds_only=True)
+        return "no_change", SEEDS_ONLY
+    return None
 
 
 def _is_binary(path: Path) -> bool:

@@ -19,7 +19,7 @@ from cartlab.loops.compliance import Finding
 from cartlab.loops.desk import Desk
 from cartlab.loops.dispatch import render_views, top_of, view_paths
 from cartlab.loops.goals import Goal, Try
-from cartlab.loops.intake import PROFILES
+from cartlab.loops.intake import PROFILES, verdict_without_a_run
 from cartlab.loops.running import Bench, Failed, Value
 from cartlab.loops.views import Best
 
@@ -50,23 +50,14 @@ def decide(desk: Desk, goal: Goal, one: Try, finding: Finding, policy: str, k: i
     submitted = _steps(desk, one)["submitted"]
     number, strategy = one.round, str(submitted["strategy"])
     done = [tasks.researched(number, strategy)]
-    if finding.broken:
+    known = verdict_without_a_run(desk, one, finding, "no change: the submission is the accepted tree")
+    if known is not None and finding.broken:
         path, why = next(iter(finding.broken.items()))
         told = tasks.touched_files(path)
-        desk.step(one, "screened", complies=False, broken=dict(list(finding.broken.items())[:50]))
-        fixed = why.startswith("a fixed file")
-        what = f"modified fixed file {path} — {why}" if fixed else f"{path} may not be handed in: {why}"
-        return Result("compliance_failed", what, compliance=told, done=(*done, tasks.complied(number, told)))
-    if not finding.changes:
-        desk.step(one, "screened", complies=True, changes=0)
-        return Result("no_change", "no change: the submission is the accepted tree", done=tuple(done))
-    if finding.seeds_only:
-        desk.step(one, "screened", complies=True, changes=len(finding.changes), seeds_only=True)
-        return Result(
-            "no_change",
-            "only literals of seeds were changed: the harness draws the seeds, and luck is no gain",
-            done=tuple(done),
-        )
+        what = f"modified fixed file {path} — {why}" if why.startswith("a fixed file") else known[1]
+        return Result(known[0], what, compliance=told, done=(*done, tasks.complied(number, told)))
+    if known is not None:
+        return Result(*known, done=tuple(done))
     usual = acceptance.usual(desk, goal, draw_seed(goal))
     bench = Bench(desk, one, protocol, top_of(goal), str(submitted["commit"]), usual=usual)
     flags = list(finding.flags) + [f for f in submitted["flags"] if f not in finding.flags]

@@ -31,6 +31,7 @@ from cartlab.sources import git
 LAUNCHES = 3
 RESEARCHER_S = 1800.0
 _SETTINGS_CAP = 1 << 20
+_UNCHANGED = "the diff did not apply: the copy is byte for byte what it was made from"
 
 
 @dataclass(frozen=True)
@@ -201,21 +202,8 @@ def take_in(desk: Desk, campaign: Campaign, launch: Launch) -> None:
         launch.result = rounds.Result(
             launch.failed.verdict, launch.failed.insight, retry=launch.failed.transient
         )
-    elif found.broken:
-        path, why = next(iter(found.broken.items()))
-        desk.step(one, "screened", complies=False, broken=dict(list(found.broken.items())[:50]))
-        launch.result = rounds.Result("compliance_failed", f"{path} may not be handed in: {why}")
-    elif not found.changes:
-        desk.step(one, "screened", complies=True, changes=0)
-        launch.result = rounds.Result(
-            "no_change", "the diff did not apply: the copy is byte for byte what it was made from"
-        )
-    elif found.seeds_only:
-        desk.step(one, "screened", complies=True, changes=len(found.changes), seeds_only=True)
-        launch.result = rounds.Result(
-            "no_change",
-            "only literals of seeds were changed: the harness draws the seeds, and luck is no gain",
-        )
+    elif (known := intake.verdict_without_a_run(desk, one, found, _UNCHANGED)) is not None:
+        launch.result = rounds.Result(*known)
     elif (twin := twin_of(desk, launch)) is not None:
         desk.step(one, "screened", complies=True, changes=len(found.changes), twin=twin)
         launch.result = rounds.Result(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cartlab.errors import NotLegalNow
-from cartlab.loops import commands, compliance, metrics, rounds
+from cartlab.loops import commands, compliance, intake, metrics, rounds
 from cartlab.loops.compliance import Finding
 from cartlab.loops.desk import Desk
 from cartlab.loops.goals import Goal, Try
@@ -193,16 +193,11 @@ def judge(
     """
     best = session.best_of(goal)
     assert best is not None
-    if finding.broken:
-        desk.step(one, "screened", complies=False, broken=dict(list(finding.broken.items())[:50]))
-        path, why = next(iter(finding.broken.items()))
-        return Verdict("compliance_failed", f"{path} may not be handed in: {why}")
-    if not finding.changes:
-        desk.step(one, "screened", complies=True, changes=0)
-        return Verdict("no_change", "no change: what was handed in is what the session stands on")
-    if finding.seeds_only:
-        desk.step(one, "screened", complies=True, changes=len(finding.changes), seeds_only=True)
-        return Verdict("no_change", "only literals of seeds were changed: luck is no gain")
+    known = intake.verdict_without_a_run(
+        desk, one, finding, "no change: what was handed in is what the session stands on"
+    )
+    if known is not None:
+        return Verdict(*known)
     desk.step(one, "screened", complies=True, code_lines=lines)
     desk.step(one, "measuring")
     commit = str(next(t for t in desk.goal().tries if t.id == one.id).commit)

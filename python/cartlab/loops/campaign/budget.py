@@ -20,8 +20,6 @@ SPENT_LINE = "--- spent ---"
 MOST_PARALLEL = 16
 # The roles of runs that cost compute; what a researcher thinks does not.
 COMPUTE_ROLES = ("train", "eval")
-# How often a policy runs train and eval for one decision, at most; paired: both sides of each pair.
-_PAIRS = 48
 _LINE = re.compile(r"^(?P<key>[A-Za-z_]\w*)(?P<gap>\s*=\s*)(?P<value>[^#\n]*?)(?P<rest>\s*(?:#.*)?)$")
 _HOURS = re.compile(
     r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>s|sec|seconds|m|min|minutes|h|hours?|gpu-?h(?:ours?)?)?",
@@ -234,8 +232,10 @@ def spent(events: Iterable[Mapping[str, Any]], goal: str) -> Spent:
 
 
 def runs_of(policy: str, k: int = 3) -> int:
-    """How often a policy trains and evaluates for one decision, at most."""
-    return {"greedy": 1, "repeat-k": k, "verified": 2, "paired": 2 * _PAIRS}[policy]
+    """How often a policy trains and evaluates for one decision, at most: `paired` both sides of each pair."""
+    from cartlab.loops.policies import PAIRS  # whose module brings numpy along
+
+    return {"greedy": 1, "repeat-k": k, "verified": 2, "paired": 2 * PAIRS}[policy]
 
 
 def worst_case_s(budget: Budget, runs: int, *, grace_s: float, eval_s: float) -> float:

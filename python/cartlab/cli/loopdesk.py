@@ -160,12 +160,13 @@ def goal_of(context: Context, file: str) -> Goal | None:
     """The goal of a protocol as the ledger has it, None where it is not opened yet; BadInput for a protocol
     that cannot be read. Nothing is written.
     """
-    from cartlab.loops import opening, supervise
+    from cartlab.loops import opening
 
     path = protocol_file(context, file)
-    supervise.foretell(context.repo, path, "")
+    opening.read_protocol(path)
+    where = opening.place_of(context.repo, path)
     ledger = as_it_is(context)
-    return None if ledger is None else opening.goal_at(ledger.events(), *opening.place_of(context.repo, path))
+    return None if ledger is None else opening.goal_at(ledger.events(), *where)
 
 
 def _no_goal() -> NotLegalNow:

@@ -75,9 +75,11 @@ def run(context: Context, request: Request) -> Outcome:
     context.about = loopdesk.protocol_file(context, request.protocol).parent
     if request.dry_run:
         out.status = "planned"
-        out.text = supervise.foretell(context.repo, context.cwd / request.protocol, request.researcher)
-        if (known := loopdesk.goal_of(context, request.protocol)) is not None:
-            supervise.next_round(known, request.extend)
+        file, known = (
+            loopdesk.protocol_file(context, request.protocol),
+            loopdesk.goal_of(context, request.protocol),
+        )
+        out.text = supervise.foretell(context.repo, file, request.researcher, known, request.extend)
         return out
     ledger = loopdesk.open_ledger(context)
     desk = loopdesk.desk_of(context, ledger, request.protocol, request.flags)

@@ -130,12 +130,17 @@ def _baseline_row(path: Path) -> dict[str, str]:
 
 def _take_up_changes(desk: Desk, goal: Goal, wanted: Protocol) -> None:
     """A protocol file that was edited since it was last read is a change by its user, in what was edited."""
+    changed, edited = with_edits(goal, wanted)
+    if edited:
+        _change(desk, changed, edited, "the protocol file was edited", file=wanted.to_json())
+
+
+def with_edits(goal: Goal, wanted: Protocol) -> tuple[Protocol, list[str]]:
+    """The goal's protocol with what was edited in its file since that was last read, and the keys of it."""
     # Through the class: a key that the ledger's protocol was written without has its default.
     was, new = Protocol.from_json(goal.body["file"]).to_json(), wanted.to_json()
     edited = {key: value for key, value in new.items() if value != was[key] and key != "baseline"}
-    if edited:
-        changed = Protocol.from_json({**views.protocol_of(goal).to_json(), **edited})
-        _change(desk, changed, list(edited), "the protocol file was edited", file=new)
+    return Protocol.from_json({**views.protocol_of(goal).to_json(), **edited}), list(edited)
 
 
 def changed(goal: Goal, key: str, text: str) -> Protocol:

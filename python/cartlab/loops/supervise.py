@@ -102,10 +102,11 @@ def give_up(desk: Desk, goal: Goal, one: Try, why: str = views.INTERRUPTED) -> N
 
 def next_round(goal: Goal, extend: int | None) -> int:
     """The round to run now, by the resume table; NotLegalNow where the goal has ended."""
-    if goal.state in ENDED and not extend:
+    # One whose protocol was changed since, to more rounds or another target, has not ended any more.
+    if goal.state in ENDED and not extend and rounds.ending(goal) is not None:
         raise NotLegalNow(
             f"this goal is done: {goal.state}. {views.experiences_of(goal).best} is its best value",
-            "`supervise PROTOCOL --extend N` goes on for N more rounds",
+            "`supervise PROTOCOL --extend N` goes on for N more rounds; by hand, `protocol set max_rounds N`",
         )
     if goal.state not in ("not_started", "running", "stopped_by_user", *ENDED):
         raise NotLegalNow(f"a goal that is {goal.state} cannot be taken up", "`show` tells why it is")
@@ -254,15 +255,20 @@ def plateau(done: Sequence[Try], since: int) -> str:
 # --- besides --------------------------------------------------------------------------------------
 
 
-def foretell(repo: Path, file: Path, researcher: str) -> list[str]:
-    """What a run would do, without doing it."""
-    path = file / "autoresearch-protocol.md" if file.is_dir() else file
-    wanted = opening.read_protocol(path)
-    where, _ = opening.place_of(repo, path)
+def foretell(repo: Path, file: Path, researcher: str, goal: Goal | None, extend: int | None) -> list[str]:
+    """What a run would do, without doing it. goal: the protocol's, None where it has none yet."""
+    wanted, number = opening.read_protocol(file), 1
+    where, _ = opening.place_of(repo, file)
+    best = wanted.baseline
+    if goal is not None:
+        number, best = next_round(goal, extend), views.experiences_of(goal).best
+        wanted, _ = opening.with_edits(goal, wanted)
+        wanted = replace(wanted, max_rounds=wanted.max_rounds + (extend or 0))
+    left = max(0, wanted.max_rounds - number + 1)
     return [
-        f"would run up to {counted(wanted.max_rounds, 'round')} of `{researcher}` in {where}",
+        f"would run up to {counted(left, 'round')} of `{researcher}` in {where}",
         f"metric: {wanted.metric} ({wanted.direction} is better), baseline {wanted.baseline}",
-        *tasks.created(wanted, 1, wanted.baseline),
+        *tasks.created(wanted, number, best),
     ]
 
 

@@ -153,3 +153,41 @@ def test_so_are_a_session_and_a_campaign(
     capsys.readouterr()
     assert main(["journal", "status", *where], repository=other) == 0
     assert "Commits:" in capsys.readouterr().out
+
+
+def test_a_dry_run_says_which_rounds_are_left(
+    abroad: tuple[Experiment, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, script = abroad
+    words = ["supervise", "slope", "--researcher", one.researcher(TWO_GAINS)]
+    words += ["--autoresearch-root", str(one.root)]
+    assert main([*words, "--dry-run"], repository=script) == 0
+    said = capsys.readouterr().out
+    assert "would run up to 2 rounds" in said and "R1 S6: Termination — 1/2" in said
+    assert main(words, repository=script) == 0
+    capsys.readouterr()
+    assert main([*words, "--extend", "3", "--dry-run"], repository=script) == 0
+    said = capsys.readouterr().out
+    assert "would run up to 3 rounds" in said and "R3 S6: Termination — 3/5" in said
+    assert "current best: 0.2" in said
+
+
+def test_whoever_writes_the_rounds_goes_on_after_the_end_with_more_of_them(
+    abroad: tuple[Experiment, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, script = abroad
+    root = ["--autoresearch-root", str(one.root)]
+    words = ["supervise", "slope", "--researcher", one.researcher(TWO_GAINS), *root]
+    assert main(words, repository=script) == 0
+    start = ["attempt", "start", "slope", "--json", *root]
+    assert main(start, repository=script) == 23
+    assert main(["protocol", "set", "max_rounds", "3", *root], repository=script) == 0
+    capsys.readouterr()
+    assert main(start, repository=script) == 0
+    work = Path(json.loads(capsys.readouterr().out)["details"]["work"])
+    (work / "config.json").write_text('{"rate": 0.7}')
+    assert main(["attempt", "submit", "--strategy", "more", *root], repository=script) == 0
+    assert [found.round for found in goal_of(one).closed_rounds() if found.kept] == [1, 2, 3]
+    assert goal_of(one).state == "completed"
+    assert main(start, repository=script) == 23
+    assert main(["verify", *root], repository=script) == 0

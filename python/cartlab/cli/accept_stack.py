@@ -6,31 +6,14 @@ from __future__ import annotations
 
 import argparse
 
-from cartlab.cli.context import Context
-from cartlab.cli.measuring import (
-    declare_checks,
-    declare_confirm,
-    declare_full,
-    declare_pair,
-    measure,
-    pair_request,
-)
-from cartlab.outcome import Outcome
+from cartlab.cli.accept import declare, run
+from cartlab.cli.measuring import pair_request
 from cartlab.pipeline.request import Request
 
-
-def declare(parser: argparse.ArgumentParser) -> None:
-    declare_pair(parser)
-    declare_full(parser)
-    declare_checks(parser)
-    declare_confirm(parser)
+__all__ = ["declare", "run", "translate"]
 
 
 def translate(space: argparse.Namespace) -> Request:
     return pair_request(
         "accept-stack", space, full=space.full, checks=not space.no_checks, confirm=space.confirm
     )
-
-
-def run(context: Context, request: Request) -> Outcome:
-    return measure(context, request)

@@ -226,14 +226,15 @@ def approved(desk: Desk, reason: str | None) -> Desk:
 
 def repository_of(context: Context, goal: Goal) -> Path:
     """The checkout that a goal's worktree belongs to, wherever the command was typed; where the worktree is
-    gone, the one that is meant here.
+    gone or is none any more, the one that is meant here.
     """
     from cartlab.sources import git
 
     tree = Path(goal.body.get("worktree") or "")
     if goal.body.get("worktree") and tree.is_dir():
-        shared = Path(git.line(tree, "rev-parse", "--path-format=absolute", "--git-common-dir"))
-        if shared.name == ".git":
+        done = git.ask(tree, "rev-parse", "--path-format=absolute", "--git-common-dir")
+        shared = Path(done.stdout.decode(errors="surrogateescape").rstrip("\n"))
+        if done.returncode == 0 and shared.name == ".git":
             return shared.parent
     return context.repo
 

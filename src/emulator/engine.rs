@@ -30,6 +30,8 @@ pub struct EngineOptions {
     pub beam_jumps: bool,
     /// Sum observations up from lines as they are drawn, where their kind allows it.
     pub direct_bins: bool,
+    /// Sum up lines that are only written down by tiles, without drawing them.
+    pub tile_sums: bool,
     /// Use wide instructions where the processor has them.
     pub simd: bool,
     /// Save and load states within the process as copies of the console's own structures, not as plain data.
@@ -47,6 +49,7 @@ impl Default for EngineOptions {
             line_log: true,
             beam_jumps: true,
             direct_bins: true,
+            tile_sums: true,
             simd: true,
             state_copies: true,
             jit: JitOptions::default(),
@@ -58,13 +61,14 @@ impl Default for EngineOptions {
 pub type Switch = (&'static str, fn(&mut EngineOptions) -> &mut bool);
 
 /// Every switch.
-pub const SWITCHES: [Switch; 14] = [
+pub const SWITCHES: [Switch; 15] = [
     ("idle_skip", |options| &mut options.idle_skip),
     ("poll_skip", |options| &mut options.poll_skip),
     ("kept_deadlines", |options| &mut options.kept_deadlines),
     ("line_log", |options| &mut options.line_log),
     ("beam_jumps", |options| &mut options.beam_jumps),
     ("direct_bins", |options| &mut options.direct_bins),
+    ("tile_sums", |options| &mut options.tile_sums),
     ("simd", |options| &mut options.simd),
     ("state_copies", |options| &mut options.state_copies),
     ("jit", |options| &mut options.jit.on),

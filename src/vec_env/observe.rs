@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! plain      window -> planes of grey or RGB -> resize          anything
-//! bins       lines summed up as they are drawn (`simd` too)     grey, area, not larger than the window
+//! bins       lines summed up by columns (`simd` too)            grey, area, not larger than the window
 //! periods    the same for 240 columns in 84 outputs
 //! stack      a lane's last observations in the asked layout
 //! ```
@@ -29,7 +29,7 @@ pub use window::{WINDOW_HEIGHT, WINDOW_WIDTH};
 use super::Machine;
 use crate::emulator::engine::EngineOptions;
 use crate::emulator::fast::probe::Probe;
-use crate::emulator::fast::{Avx2, Canvas, Strip};
+use crate::emulator::fast::{Canvas, Strip, TileSums};
 
 /// Where the channels of an image lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +61,8 @@ pub(super) struct Scratch {
     /// What the frame being seen leaves behind of its picture.
     pub canvas: Option<Box<Canvas>>,
     strip: Strip,
+    /// Sums of tiles, which lanes have in common.
+    tiles: Option<TileSums>,
     /// The frame before the last one as RGB planes, for `maxpool`.
     held: Vec<u8>,
     planes: Vec<u8>,
@@ -88,7 +90,7 @@ impl Observer {
         let output = spec.size.unwrap_or(source);
         let resizer = Resizer::new(source, output, spec.algorithm);
         let summed = switches.direct_bins && spec.grayscale && spec.algorithm == Algorithm::Area;
-        let bins = summed.then(|| Bins::new(source, output, Avx2::found(switches.simd))).flatten();
+        let bins = summed.then(|| Bins::new(source, output, switches)).flatten();
         Self { spec, window, resizer, bins }
     }
 
@@ -122,10 +124,10 @@ impl Observer {
     /// Draws one observation of the frame that the machine has run on the canvas, channel planes one after the other.
     /// `pooled` says that `hold` was called for the frame before this one.
     pub(super) fn draw<P: Probe>(&self, machine: &Machine, pooled: bool, scratch: &mut Scratch, out: &mut [u8]) {
-        let Scratch { canvas, strip, held, planes, sums } = scratch;
+        let Scratch { canvas, strip, tiles, held, planes, sums } = scratch;
         let scene = machine.scene::<P>(canvas.as_deref().expect(SEEN));
         if let Some(bins) = self.bins.as_ref().filter(|_| !pooled) {
-            bins.draw(&self.window, &scene, strip, out);
+            bins.draw(&self.window, &scene, strip, tiles, out);
             return;
         }
         if pooled {

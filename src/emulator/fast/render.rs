@@ -4,6 +4,7 @@
 //! ```text
 //! canvas  what a frame leaves behind: a note a line, and the pixels of lines that had to be drawn at once
 //! strip   up to eight neighbouring lines of one tile row, drawn from their notes
+//! columns lines of one tile row summed up by columns, without being drawn
 //! simd    the strip's background with AVX2
 //! ```
 //! A line is drawn at once, by the beam, where a register changed within it; and all lines that were only written down are
@@ -13,6 +14,7 @@
 //! Leaves the meaning of a colour to `nes::palette`, and what becomes of the lines to `vec_env::observe`.
 
 mod canvas;
+mod columns;
 mod simd;
 mod strip;
 
@@ -20,6 +22,7 @@ use super::ppu::{PaletteRam, VideoMemory};
 use super::probe::{Part, Probe};
 pub use canvas::Canvas;
 pub(super) use canvas::Note;
+pub use columns::{BEFORE, Columns, PARTS, Part as ColumnPart, Run, TileSums};
 pub use simd::Avx2;
 use std::marker::PhantomData;
 pub use strip::Strip;
@@ -58,6 +61,39 @@ impl<'a, P: Probe> Scene<'a, P> {
             line += strip.lines();
         }
     }
+
+    /// Calls `noted` with every run of the lines from `first` on and before `end`, and `drawn` with a strip of each line that
+    /// is drawn, both with the number of the first line.
+    ///
+    /// # Panics
+    /// If some of these lines are none of a picture's.
+    pub fn each_run(
+        &self,
+        (first, end): (usize, usize),
+        strip: &mut Strip,
+        kept: &mut TileSums,
+        mut each: impl FnMut(usize, Lines, &mut TileSums),
+    ) {
+        kept.begin(self.memories);
+        let mut line = first;
+        while line < end {
+            line += if let Some(run) = Run::at(&self.canvas.lines[line..end], line, self.memories) {
+                let lines = run.lines();
+                each(line, Lines::Noted(run), kept);
+                lines
+            } else {
+                P::span(Part::Draw, || strip.draw(self.canvas, self.memories, line, line + 1));
+                each(line, Lines::Drawn(strip), kept);
+                1
+            };
+        }
+    }
+}
+
+/// Lines of a scene: to be summed up, or one that is drawn.
+pub enum Lines<'a> {
+    Noted(Run<'a>),
+    Drawn(&'a Strip),
 }
 
 #[cfg(test)]

@@ -103,6 +103,12 @@ impl Window {
         values(&self.grey, strip)
     }
 
+    /// The grey values of colours.
+    pub(super) fn shades(&self, colours: &[u8; 32], emphasis: u8) -> [u8; 32] {
+        let shades = &self.grey[usize::from(emphasis & 7)];
+        colours.map(|colour| shades[usize::from(colour & 0x3F)])
+    }
+
     /// Fills `out` with one plane a table, black where the crop leaves nothing.
     fn planes(&self, scene: &Scene<impl Probe>, strip: &mut Strip, tables: &[&Table], out: &mut Vec<u8>) {
         let (lines, columns) = self.seen();

@@ -44,6 +44,11 @@ impl VideoMemory {
         if self.chr_ram.is_empty() { self.cart.chr() } else { &self.chr_ram }
     }
 
+    /// The cartridge, where its ROM has the patterns: these never change.
+    pub(in super::super) fn rom(&self) -> Option<&Arc<Cartridge>> {
+        self.chr_ram.is_empty().then_some(&self.cart)
+    }
+
     /// A byte of a pattern table, $0000-$1FFF.
     #[inline]
     pub(super) fn pattern(&self, address: u16) -> u8 {

@@ -43,14 +43,26 @@ pub(super) fn sprites_between(_proof: Avx2, oam: &[u8; 256], height: u32, lines:
     super::strip::sprites_between(oam, height, lines)
 }
 
+/// `columns::replace`.
+pub(super) fn replace(_proof: Avx2, columns: &mut [u16; 8], shades: &[u8; 32], under: u64, over: u64, shown: u64) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: an `Avx2` proves that the processor has it.
+    unsafe {
+        avx2::replace(columns, shades, under, over, shown);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    super::columns::replace(columns, shades, under, over, shown);
+}
+
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use super::{LINES, ROW, Range, TILES, Tile};
     use std::arch::x86_64::{
-        __m256i, _mm_castsi128_pd, _mm_loadu_si128, _mm_storeh_pd, _mm_storel_epi64, _mm256_and_si256,
-        _mm256_broadcastsi128_si256, _mm256_castsi256_ps, _mm256_castsi256_si128, _mm256_cmpeq_epi8,
-        _mm256_cmpgt_epi32, _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_movemask_ps, _mm256_or_si256,
-        _mm256_set1_epi8, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_shuffle_epi8,
+        __m256i, _mm_add_epi16, _mm_and_si128, _mm_castsi128_pd, _mm_cvtepi8_epi16, _mm_cvtepu8_epi16,
+        _mm_cvtsi64_si128, _mm_loadu_si128, _mm_shuffle_epi8, _mm_storeh_pd, _mm_storel_epi64, _mm_storeu_si128,
+        _mm_sub_epi16, _mm256_and_si256, _mm256_broadcastsi128_si256, _mm256_castsi256_ps, _mm256_castsi256_si128,
+        _mm256_cmpeq_epi8, _mm256_cmpgt_epi32, _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_movemask_ps,
+        _mm256_or_si256, _mm256_set1_epi8, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_shuffle_epi8,
     };
 
     /// Each of four bytes from `first` on eight times: a row's plane for each of its pixels.
@@ -94,6 +106,24 @@ mod avx2 {
     /// # Safety
     /// The processor must have AVX2.
     #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn replace(columns: &mut [u16; 8], shades: &[u8; 32], under: u64, over: u64, shown: u64) {
+        // SAFETY: there are 32 shades, and 16 bytes of columns.
+        unsafe {
+            let shade = |first: usize, pixels: u64| {
+                let table = _mm_loadu_si128(shades[first..][..16].as_ptr().cast());
+                // The tables go by bits 0-3.
+                _mm_cvtepu8_epi16(_mm_shuffle_epi8(table, _mm_cvtsi64_si128(pixels as i64)))
+            };
+            let change = _mm_sub_epi16(shade(16, over), shade(0, under));
+            let shown = _mm_cvtepi8_epi16(_mm_cvtsi64_si128((shown * 0xFF) as i64));
+            let place = columns.as_mut_ptr().cast();
+            _mm_storeu_si128(place, _mm_add_epi16(_mm_loadu_si128(place), _mm_and_si128(change, shown)));
+        }
+    }
+
+    /// # Safety
+    /// The processor must have AVX2.
+    #[target_feature(enable = "avx2")]
     pub(super) unsafe fn draw_tiles(tiles: &[Tile; TILES], pixels: &mut [[u8; ROW]; LINES]) {
         // SAFETY: patterns have 16 bytes, rows of ROWS have 32; each store writes 8 bytes from 8 * 32 at most on, and
         // rows of pixels are longer.
@@ -125,8 +155,12 @@ mod avx2 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::columns::replace;
     use super::super::strip::{draw_tiles, sprites_between};
-    use super::{Avx2, LINES, ROW, TILES, Tile, draw_tiles as wide_tiles, sprites_between as wide_sprites};
+    use super::{
+        Avx2, LINES, ROW, TILES, Tile, draw_tiles as wide_tiles, replace as wide_replace,
+        sprites_between as wide_sprites,
+    };
     use proptest::prelude::*;
 
     #[test]
@@ -135,6 +169,24 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn wide_replacements_equal_portable_ones(
+            columns: [u16; 8],
+            shades: [u8; 32],
+            pixels in prop::collection::vec((0_u8..16, 16_u8..32, 0_u8..2), 8),
+        ) {
+            let word = |byte: fn(&(u8, u8, u8)) -> u8| {
+                u64::from_le_bytes(std::array::from_fn(|at| byte(&pixels[at])))
+            };
+            let (under, over, shown) = (word(|pixel| pixel.0), word(|pixel| pixel.1), word(|pixel| pixel.2));
+            let (mut portable, mut wide) = (columns, columns);
+            replace(&mut portable, &shades, under, over, shown);
+            if let Some(avx2) = Avx2::found(true) {
+                wide_replace(avx2, &mut wide, &shades, under, over, shown);
+                prop_assert_eq!(portable, wide);
+            }
+        }
+
         #[test]
         fn wide_looks_at_sprites_equal_portable_ones(
             oam in prop::collection::vec(any::<u8>(), 256),

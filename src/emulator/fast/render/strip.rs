@@ -237,7 +237,7 @@ pub(super) fn sprites_between(oam: &[u8; 256], height: u32, lines: Range<u32>) -
 }
 
 /// Whether the line after `line` is `next` within the same row of tiles.
-fn belong_together(line: Line, next: Line) -> bool {
+pub(super) fn belong_together(line: Line, next: Line) -> bool {
     let (Line::Noted(line), Line::Noted(next)) = (line, next) else { return false };
     if line.mask & mask::RENDERING == 0 {
         return line == next;

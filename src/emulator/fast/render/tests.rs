@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::super::Fast;
 use super::super::probe::Silent;
 use super::super::tests::{PRG_BYTES, busy_prg, cartridge};
-use super::{Canvas, Strip};
+use super::{BEFORE, Canvas, ColumnPart, Lines, PARTS, Strip, TileSums};
 use crate::emulator::cart::Cartridge;
 use crate::emulator::engine::{Draw, Engine, EngineOptions, FRAME_HEIGHT, FRAME_WIDTH, Frame};
 use crate::emulator::nes::{Buttons, ConsoleState};
@@ -123,13 +123,69 @@ fn shown(fast: &Fast, canvas: &Canvas) -> Frame {
     frame
 }
 
+/// A shade for a colour, any.
+fn shade(colour: u8, emphasis: u8) -> u16 {
+    u16::from(colour * 3 + emphasis)
+}
+
+/// Lines and columns that a window shows.
+const LINES: std::ops::Range<usize> = 8..232;
+const COLUMNS: std::ops::Range<usize> = 8..248;
+
+/// The sums of a picture's columns over each `height` lines, 3 at least, from its pixels.
+fn sums_of_pixels(frame: &Frame, height: usize) -> Vec<Vec<u16>> {
+    let lines: Vec<_> = LINES.collect();
+    let sum = |lines: &[usize], x: usize| lines.iter().map(|&y| shade(frame.row(y)[x], frame.emphasis[y])).sum();
+    lines.chunks(height).map(|lines| COLUMNS.map(|x| sum(lines, x)).collect()).collect()
+}
+
+/// The same from runs of its lines.
+fn sums_of_runs(fast: &Fast, canvas: &Canvas, height: usize, kept: &mut TileSums) -> Vec<Vec<u16>> {
+    let mut slots = [[0xA5A5; _]; PARTS];
+    let mut rows = vec![Vec::new(); LINES.len().div_ceil(height)];
+    let scene = fast.scene::<Silent>(canvas);
+    scene.each_run((LINES.start, LINES.end), &mut Strip::default(), kept, |line, lines, kept| {
+        let y = line - LINES.start;
+        let count = match &lines {
+            Lines::Noted(run) => run.lines(),
+            Lines::Drawn(_) => 1,
+        };
+        let mut parts = Vec::<ColumnPart>::new();
+        for at in 0..count {
+            let fresh = (y + at) % height == 0;
+            if let Some(part) = parts.last_mut().filter(|_| !fresh) {
+                part.end = at + 1;
+            } else {
+                parts.push(ColumnPart { slot: (y + at) / height % PARTS, first: at, end: at + 1, fresh });
+            }
+        }
+        match lines {
+            Lines::Noted(run) => {
+                let shades = run.colours().map(|colour| shade(colour, run.emphasis()) as u8);
+                run.add(&shades, &parts, &mut slots, kept);
+            }
+            Lines::Drawn(strip) => {
+                for x in COLUMNS {
+                    let sum = if parts[0].fresh { 0 } else { slots[parts[0].slot][BEFORE + x] };
+                    let shade = shade(strip.colour(strip.row(0)[x]), strip.emphasis());
+                    slots[parts[0].slot][BEFORE + x] = sum + shade;
+                }
+            }
+        }
+        // What is not whole yet is written again.
+        (y / height..=(y + count - 1) / height)
+            .for_each(|row| rows[row] = slots[row % PARTS][BEFORE..][COLUMNS].to_vec());
+    });
+    rows
+}
+
 /// Runs frames in four ways: drawn by the beam, drawn from notes at their end, only shown from notes, and unseen.
 fn compare(cart: &Arc<Cartridge>, video: &Video, count: u8) -> Result<(), TestCaseError> {
     let mut plain = console(cart, false);
     plain.run_frame([Buttons::NONE; 2], Draw::Skip);
     let state = placed(plain.export(), video);
     let (mut noted, mut lent, mut unseen) = (console(cart, true), console(cart, true), console(cart, true));
-    let mut canvas = None;
+    let (mut canvas, mut kept) = (None, TileSums::default());
     for fast in [&mut plain, &mut noted, &mut lent, &mut unseen] {
         fast.import(&state).expect("the state came from this cartridge");
     }
@@ -142,6 +198,12 @@ fn compare(cart: &Arc<Cartridge>, video: &Video, count: u8) -> Result<(), TestCa
         prop_assert_eq!(first_line(plain.frame(), noted.frame()), None, "drawn at the end, frame {}", frame);
         let shown = shown(&lent, canvas.as_deref().expect("the frame ran on it"));
         prop_assert_eq!(first_line(plain.frame(), &shown), None, "shown, frame {}", frame);
+        for height in [3 + usize::from(frame % 3), 8] {
+            let found = sums_of_runs(&lent, canvas.as_deref().expect("it is there"), height, &mut kept);
+            let row =
+                sums_of_pixels(plain.frame(), height).iter().zip(&found).position(|(plain, found)| plain != found);
+            prop_assert_eq!(row, None, "rows of {} lines, frame {}", height, frame);
+        }
         for fast in [&noted, &lent, &unseen] {
             prop_assert_eq!(plain.export().first_difference(&fast.export()), None, "frame {}", frame);
         }

@@ -82,18 +82,20 @@ proptest! {
         let mut machine = console(&writes, &memories, mask, scroll, fine_x);
         let mut scratch = Scratch::default();
         machine.run_frame_on::<Silent>([Buttons::NONE; 2], &mut scratch.canvas);
-        let mut observe = |direct_bins: bool, simd: bool| {
-            let observer = Observer::new(spec, EngineOptions { direct_bins, simd, ..EngineOptions::default() });
+        let mut observe = |direct_bins: bool, tile_sums: bool, simd: bool| {
+            let switches = EngineOptions { direct_bins, tile_sums, simd, ..EngineOptions::default() };
+            let observer = Observer::new(spec, switches);
             // Not zeros: black has to be written.
             let mut out = vec![0xA5; observer.frame_bytes()];
             observer.draw::<Silent>(&machine, false, &mut scratch, &mut out);
             out
         };
-        let plain = observe(false, false);
-        for simd in [false, true] {
-            let found = observe(true, simd);
+        let plain = observe(false, false, false);
+        // The last one finds the sums of tiles that the one before left.
+        for (tiles, simd) in [(false, false), (false, true), (true, false), (true, true)] {
+            let found = observe(true, tiles, simd);
             let differs = plain.iter().zip(&found).position(|(plain, found)| plain != found);
-            prop_assert_eq!(differs, None, "byte {:?} with simd {} of {:?}", differs, simd, spec);
+            prop_assert_eq!(differs, None, "byte {:?} with tiles {}, simd {} of {:?}", differs, tiles, simd, spec);
         }
     }
 }

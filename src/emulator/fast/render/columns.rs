@@ -1,0 +1,365 @@
+//! Lines that are only noted, summed up by columns without drawing them: what an observation that is smaller than the picture
+//! is made of.
+//!
+//! ```text
+//! run      up to eight noted lines of one row of tiles
+//! parts    the run's lines by the rows of the observation that they belong to
+//! sums     a tile's eight columns, added up over the lines of each part: the same for every tile with this pattern and
+//!          these four shades, so they are kept (`TileSums`)
+//! columns  the sums of all tiles beside each other, a row of the observation each; corrected where sprites are
+//! ```
+//! A picture has some 750 tiles and some 60 different ones, most of which the last picture had too. Columns that no window
+//! shows, the first eight and the last eight of 256, may hold anything.
+
+use super::canvas::{Line, Note};
+use super::strip::{self, LINES, belong_together};
+use super::{Memories, simd};
+use crate::emulator::cart::Cartridge;
+use crate::emulator::engine::FRAME_WIDTH;
+use crate::emulator::fast::ppu::{BEHIND, SPREAD, SPRITES_PER_LINE, ctrl, mask, sprite_height, sprite_row};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Where column 0 of the frame is in a row of columns.
+pub const BEFORE: usize = 8;
+/// The sums of a row's columns, with room before and behind for tiles and sprites that reach over the edges.
+pub type Columns = [u16; BEFORE + FRAME_WIDTH + 16];
+/// Rows of an observation that a run touches at most.
+pub const PARTS: usize = 4;
+
+/// Tiles that the window may show, by their number in the line.
+const SEEN: Range<usize> = 1..32;
+/// A line's tiles, and one more for sprites that reach over the edge.
+const CELLS: usize = 34;
+/// Patterns of both tables.
+const PATTERNS: usize = 512;
+/// Places for a pattern with different shades.
+const SHADES: usize = 4;
+/// One in each byte.
+const EACH: u64 = 0x0101_0101_0101_0101;
+/// The palettes of four neighbouring tiles, by the bits of an attribute byte for two pairs of them.
+const PALETTES: [[u8; 4]; 16] = {
+    let mut out = [[0; 4]; 16];
+    let mut bits = 0;
+    while bits < 16 {
+        let (left, right) = (bits as u8 & 3, bits as u8 >> 2);
+        out[bits] = [left, left, right, right];
+        bits += 1;
+    }
+    out
+};
+/// Bits of a key for the shades, then for the parts.
+const EPOCH_SHIFT: u32 = 32 + 4 + 4 * PARTS as u32;
+const LAST_EPOCH: u64 = u64::MAX >> EPOCH_SHIFT;
+
+/// The lines of a run that belong to one row of an observation, counted from the run's first one, and whether nothing was
+/// added to the row before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    pub slot: usize,
+    pub first: usize,
+    pub end: usize,
+    pub fresh: bool,
+}
+
+type Sums = [[u16; 8]; PARTS];
+
+/// Sums of tiles, kept for the next row, picture and lane: a thread's.
+pub struct TileSums {
+    /// What the sums in a place are of: shades, parts, epoch.
+    keys: Box<[u64; PATTERNS * SHADES]>,
+    sums: Box<[Sums]>,
+    /// Whose patterns they are; `None` for patterns in memory, which may change.
+    rom: Option<Arc<Cartridge>>,
+    /// Sums of another epoch are of other patterns.
+    epoch: u64,
+}
+
+impl Default for TileSums {
+    fn default() -> Self {
+        // No key is 0: nothing is found at first.
+        Self { keys: Box::new([0; _]), sums: vec![[[0; 8]; PARTS]; PATTERNS * SHADES].into(), rom: None, epoch: 0 }
+    }
+}
+
+impl TileSums {
+    /// Another picture begins.
+    pub(super) fn begin(&mut self, memories: Memories) {
+        let rom = memories.video.rom();
+        let same = rom.is_some_and(|rom| self.rom.as_ref().is_some_and(|known| Arc::ptr_eq(known, rom)));
+        if !same {
+            self.rom = rom.cloned();
+            self.epoch += 1;
+            if self.epoch > LAST_EPOCH {
+                self.keys.fill(0);
+                self.epoch = 1;
+            }
+        }
+    }
+
+    /// The sums of a tile, which `make` makes for a pattern's address where they are not kept yet.
+    #[inline(always)]
+    fn of(&mut self, cell: u16, key: u64, place: usize, make: impl FnOnce(u16) -> Sums) -> &Sums {
+        let at = (usize::from(cell >> 2) * SHADES + place) % (PATTERNS * SHADES);
+        if self.keys[at] != key {
+            self.keys[at] = key;
+            self.sums[at] = make(cell >> 2 << 4);
+        }
+        &self.sums[at]
+    }
+}
+
+/// Noted lines that can be summed up together.
+pub struct Run<'a> {
+    note: Note,
+    first: usize,
+    lines: usize,
+    memories: Memories<'a>,
+}
+
+impl<'a> Run<'a> {
+    /// The run that begins with the first of these lines, of which `first` is the number; `None` if it is drawn.
+    pub(super) fn at(lines: &[Line], first: usize, memories: Memories<'a>) -> Option<Self> {
+        let Line::Noted(note) = lines[0] else { return None };
+        let lines = lines.windows(2).take(LINES - 1).take_while(|pair| belong_together(pair[0], pair[1])).count() + 1;
+        Some(Self { note, first, lines, memories })
+    }
+
+    pub fn lines(&self) -> usize {
+        self.lines
+    }
+
+    /// What decides `colours` and `emphasis`, as long as no memory changes.
+    pub fn tint(&self) -> u8 {
+        self.note.mask & (mask::GREY | 0xE0)
+    }
+
+    /// The palette index of each pixel value: 0-15 background, 16-31 sprites.
+    pub fn colours(&self) -> [u8; 32] {
+        self.memories.palette.colours(if self.note.mask & mask::GREY == 0 { 0x3F } else { 0x30 })
+    }
+
+    pub fn emphasis(&self) -> u8 {
+        self.note.mask >> 5
+    }
+
+    /// Adds the shades of the lines' pixels to the columns of their parts, which are in their order.
+    pub fn add(&self, shades: &[u8; 32], parts: &[Part], slots: &mut [Columns; PARTS], kept: &mut TileSums) {
+        let mut cells = [0; CELLS];
+        if self.note.mask & mask::BACKGROUND == 0 {
+            for part in parts {
+                let sum = (part.end - part.first) as u16 * u16::from(shades[0]);
+                let columns = &mut slots[part.slot];
+                for column in columns.iter_mut() {
+                    *column = sum.wrapping_add(if part.fresh { 0 } else { *column });
+                }
+            }
+        } else {
+            self.set_cells(&mut cells);
+            self.add_background(&cells, shades, parts, slots, kept);
+        }
+        if let Some(ctrl) = self.note.sprites.filter(|_| self.note.mask & mask::SPRITES != 0) {
+            self.add_sprites(ctrl, &cells, shades, parts, slots);
+        }
+    }
+
+    /// The tiles that are seen: the pattern's number, and the palette in the two lowest bits.
+    fn set_cells(&self, cells: &mut [u16; CELLS]) {
+        let (mut names, mut palettes) = ([0; 64], [0; 64]);
+        let v = self.note.v;
+        for (table, v) in [v, v ^ 0x0400].into_iter().enumerate() {
+            let (row, attributes) = self.memories.video.row_of_names(v);
+            names[32 * table..][..32].copy_from_slice(row);
+            for (four, &byte) in palettes[32 * table..][..32].chunks_exact_mut(4).zip(attributes) {
+                four.copy_from_slice(&PALETTES[usize::from(byte >> (v >> 4 & 4) & 15)]);
+            }
+        }
+        let table = u16::from(self.note.ctrl & ctrl::BACKGROUND_TABLE) << 6;
+        let first = usize::from(v & 0x1F) + SEEN.start;
+        let (names, palettes) = (&names[first..][..SEEN.len()], &palettes[first..][..SEEN.len()]);
+        for ((cell, &name), &palette) in cells[SEEN].iter_mut().zip(names).zip(palettes) {
+            *cell = table | u16::from(name) << 2 | u16::from(palette);
+        }
+    }
+
+    fn add_background(
+        &self,
+        cells: &[u16; CELLS],
+        shades: &[u8; 32],
+        parts: &[Part],
+        slots: &mut [Columns; PARTS],
+        kept: &mut TileSums,
+    ) {
+        let top = usize::from(self.note.v >> 12);
+        // The bit above the first row tells other numbers of parts apart.
+        let parts_in_bits = parts.iter().fold(8 | top as u64, |bits, part| bits << 4 | part.end as u64);
+        let about = kept.epoch << (EPOCH_SHIFT - 32) | parts_in_bits;
+        let greys: [[u8; 4]; 4] = std::array::from_fn(|palette| std::array::from_fn(|at| shades[4 * palette + at]));
+        let keys = greys.map(|greys| about << 32 | u64::from(u32::from_le_bytes(greys)));
+        // Patterns with other shades find other places, mostly.
+        let places = greys.map(|greys| u32::from_le_bytes(greys).wrapping_mul(0x9E37_79B1) as usize >> 30);
+        let tiles = self.memories.video;
+        let left = BEFORE + 8 * SEEN.start - usize::from(self.note.fine_x);
+        if let [first, second, third] = parts
+            && first.fresh
+        {
+            // What a row of tiles is in 84 lines: in one go.
+            let mut rows = slots.each_mut().map(|columns| Some(columns[left..].chunks_exact_mut(8)));
+            let mut row_of = |part: &Part| rows[part.slot % PARTS].take().expect("each part has a row of its own");
+            let rows = row_of(first).zip(row_of(second)).zip(row_of(third));
+            for (((first, second), third), &cell) in rows.zip(&cells[SEEN]) {
+                let palette = usize::from(cell & 3);
+                let sums = kept.of(cell, keys[palette], places[palette], |pattern| {
+                    sums_of(tiles.tile(pattern), greys[palette], top, parts)
+                });
+                first.copy_from_slice(&sums[0]);
+                second.copy_from_slice(&sums[1]);
+                third.copy_from_slice(&sums[2]);
+            }
+            return;
+        }
+        for (left, &cell) in (left..).step_by(8).zip(&cells[SEEN]) {
+            // Each tile is done with before the next one is looked up, which may take its place.
+            let palette = usize::from(cell & 3);
+            let sums = kept.of(cell, keys[palette], places[palette], |pattern| {
+                sums_of(tiles.tile(pattern), greys[palette], top, parts)
+            });
+            for (part, sums) in parts.iter().zip(sums) {
+                let columns = &mut slots[part.slot % PARTS][left..][..8];
+                if part.fresh {
+                    columns.copy_from_slice(sums);
+                } else {
+                    columns.iter_mut().zip(sums).for_each(|(column, sum)| *column = column.wrapping_add(*sum));
+                }
+            }
+        }
+    }
+
+    /// Puts each line's first eight sprites in the place of the background, the frontmost first: an opaque pixel of it keeps others
+    /// away even where the background hides it.
+    fn add_sprites(
+        &self,
+        ctrl: u8,
+        cells: &[u16; CELLS],
+        shades: &[u8; 32],
+        parts: &[Part],
+        slots: &mut [Columns; PARTS],
+    ) {
+        let (first, height) = (self.first as u32, sprite_height(ctrl));
+        let end = first + self.lines as u32;
+        let oam = self.memories.oam;
+        // Most sprites are somewhere else, many below the picture.
+        let mut near = match self.memories.avx2 {
+            Some(avx2) => simd::sprites_between(avx2, oam, height, first..end),
+            None => strip::sprites_between(oam, height, first..end),
+        };
+        if near == 0 {
+            return;
+        }
+        let mut slot_of = [0; LINES];
+        for part in parts {
+            slot_of[part.first..part.end].fill(part.slot);
+        }
+        // The lines' pixels that are taken, from the left, eight a byte.
+        let mut taken = [[0_u8; FRAME_WIDTH / 8 + 1]; LINES];
+        let mut found = [0; LINES];
+        let below = usize::from(self.note.v >> 12);
+        while near != 0 {
+            let sprite = &oam[4 * near.trailing_zeros() as usize..][..4];
+            near &= near - 1;
+            let [y, tile, attributes, x] = [sprite[0], sprite[1], sprite[2], sprite[3]];
+            let behind = self.under(cells, usize::from(x));
+            let palette = EACH * u64::from(0x10 | (attributes & 3) << 2);
+            // A sprite's first line is the one below its Y.
+            let top = u32::from(y) + 1;
+            for line in top.max(first)..(top + height).min(end) {
+                let at = (line - first) as usize % LINES;
+                if found[at] == SPRITES_PER_LINE {
+                    continue;
+                }
+                found[at] += 1;
+                let row = sprite_row(self.memories.video, [y, tile, attributes, x], line, ctrl);
+                let put = (row.low | row.high) & !take(&mut taken[at], x, row.low | row.high);
+                let [low, high] = behind.row(below + at);
+                let shown = if attributes & BEHIND == 0 { put } else { put & !(low | high) };
+                if shown != 0 {
+                    let over = SPREAD[usize::from(row.low)] | SPREAD[usize::from(row.high)] << 1 | palette;
+                    let under = SPREAD[usize::from(low)] | SPREAD[usize::from(high)] << 1 | behind.palettes;
+                    let columns = slots[slot_of[at] % PARTS][BEFORE + usize::from(x)..].first_chunk_mut();
+                    let (columns, shown) = (columns.expect("there is room behind"), SPREAD[usize::from(shown)]);
+                    match self.memories.avx2 {
+                        Some(avx2) => simd::replace(avx2, columns, shades, under, over, shown),
+                        None => replace(columns, shades, under, over, shown),
+                    }
+                }
+            }
+        }
+    }
+
+    /// The background behind a sprite at column `x`.
+    fn under(&self, cells: &[u16; CELLS], x: usize) -> Under<'a> {
+        let across = x + usize::from(self.note.fine_x);
+        let under = [cells[across / 8], cells[across / 8 + 1]];
+        let shift = across as u32 % 8;
+        let [left, right] = under.map(|cell| EACH * u64::from((cell & 3) << 2));
+        // The right tile begins behind 8 - `shift` pixels.
+        let of_left = u64::MAX >> (8 * shift);
+        let shown = self.note.mask & mask::BACKGROUND != 0;
+        Under {
+            patterns: under.map(|cell| if shown { self.memories.video.tile(cell >> 2 << 4) } else { &[0; 16] }),
+            shift,
+            palettes: left & of_left | right & !of_left,
+        }
+    }
+}
+
+/// What is behind a sprite: two tiles.
+struct Under<'a> {
+    patterns: [&'a [u8; 16]; 2],
+    /// Pixels of the left tile that are left of the sprite.
+    shift: u32,
+    /// Bits 2-3 of each pixel.
+    palettes: u64,
+}
+
+impl Under<'_> {
+    /// Both planes in a row of the tiles.
+    fn row(&self, row: usize) -> [u8; 2] {
+        let [left, right] = self.patterns;
+        [row % 8, row % 8 + 8].map(|at| (u16::from_be_bytes([left[at], right[at]]) << self.shift >> 8) as u8)
+    }
+}
+
+/// Takes the pixels of `wanted`, from column `x` on, for a sprite; gives those of these eight that were taken before.
+fn take(taken: &mut [u8; FRAME_WIDTH / 8 + 1], x: u8, wanted: u8) -> u8 {
+    let (at, shift) = (usize::from(x / 8), x % 8);
+    let before = u16::from_be_bytes([taken[at], taken[at + 1]]);
+    [taken[at], taken[at + 1]] = (before | u16::from(wanted) << 8 >> shift).to_be_bytes();
+    (before << shift >> 8) as u8
+}
+
+/// Puts the shades of the pixels of `over`, which are 16 to 31, in the place of those of `under`, which are 0 to 15, where `shown` has
+/// a 1.
+pub(super) fn replace(columns: &mut [u16; 8], shades: &[u8; 32], under: u64, over: u64, shown: u64) {
+    let pixels = under.to_le_bytes().into_iter().zip(over.to_le_bytes()).zip(shown.to_le_bytes());
+    for (column, ((under, over), shown)) in columns.iter_mut().zip(pixels) {
+        let [old, new] = [under, over].map(|pixel| u16::from(shades[usize::from(pixel % 32)]));
+        *column = column.wrapping_add(new.wrapping_sub(old) * u16::from(shown));
+    }
+}
+
+/// The sums of a tile's columns over the lines of each part; the first line has row `top` of the tile.
+#[inline(never)]
+fn sums_of(pattern: &[u8; 16], greys: [u8; 4], top: usize, parts: &[Part]) -> Sums {
+    let mut out = [[0; 8]; PARTS];
+    let (low, high) = pattern.split_at(8);
+    for (part, sums) in parts.iter().zip(&mut out) {
+        for row in top + part.first..top + part.end {
+            let pixels = SPREAD[usize::from(low[row])] | SPREAD[usize::from(high[row])] << 1;
+            for (sum, pixel) in sums.iter_mut().zip(pixels.to_le_bytes()) {
+                *sum += u16::from(greys[usize::from(pixel % 4)]);
+            }
+        }
+    }
+    out
+}

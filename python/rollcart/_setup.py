@@ -8,7 +8,6 @@ from __future__ import annotations
 import enum
 import json
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
@@ -18,6 +17,7 @@ import numpy as np
 from rollcart import _arguments, games
 from rollcart._native import Batch
 from rollcart._starts import Named, Starts, catalog_of
+from rollcart._warnings import warn
 from rollcart.errors import ConfigError
 
 
@@ -59,9 +59,9 @@ def make(
     batch = Batch(
         found.rom, _json(options), *texts, found.signals() if _arguments.flag("signals", signals) else None
     )
-    found.warn_if_bare(stacklevel=4)
+    found.warn_if_bare()
     for text in batch.warnings:
-        warnings.warn(f"{found.name}: {text}", stacklevel=4)
+        warn(f"{found.name}: {text}")
     lanes = Lanes(batch, found, Starts(batch, found, catalog, fixed))
     starts = list(batch.starts)
     if state is not None:

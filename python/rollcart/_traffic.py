@@ -144,12 +144,14 @@ class Traffic:
 
     def close(self) -> None:
         """Ends the thread, after the call that it is in."""
+        if self._process != os.getpid():
+            # A forked child has this object, but not the thread, which may have held the lock for ever.
+            return
         with self._changed:
             self._closed = True
             self._sent.clear()
             self._changed.notify_all()
-        # A forked child has this object, but not the thread.
-        if self._thread is not None and self._process == os.getpid():
+        if self._thread is not None:
             self._thread.join()
 
     def _check_process(self) -> None:

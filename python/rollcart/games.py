@@ -9,12 +9,12 @@ import enum
 import hashlib
 import json
 import os
-import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rollcart import discovery, reading
+from rollcart._warnings import warn
 from rollcart.errors import ConfigError, RomError, StateError
 
 BUNDLED = "CartRunner-Nes-v0"
@@ -37,14 +37,13 @@ class Game:
     # A ROM of which there are no files, and no game was named.
     bare: bool = False
 
-    def warn_if_bare(self, stacklevel: int) -> None:
+    def warn_if_bare(self) -> None:
         """Warns of a ROM without files; for those who know by now that it is a ROM."""
         if self.bare:
-            warnings.warn(
+            warn(
                 f"{self.rom_source} is none of the games with data files ({BUNDLED} is assumed when no game "
                 "is named): rewards are 0 and episodes end only by max_episode_steps; name its game=, or "
-                "scenario= and info=",
-                stacklevel=stacklevel + 1,
+                "scenario= and info="
             )
 
     def signals(self) -> str:

@@ -6,6 +6,7 @@ plays while the policy thinks about another.
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -182,6 +183,7 @@ class Batches:
         ]
         self._env_ids = np.arange(num_envs)
         self._thread: ThreadPoolExecutor | None = ThreadPoolExecutor(1, "rollcart-batches")
+        self._process = os.getpid()
         self._playing: deque[tuple[int, Future[Infos]]] = deque()
         self._received: int | None = None
         self._begun = False
@@ -263,6 +265,9 @@ class Batches:
 
     def close(self) -> None:
         """Waits for what plays, and lets lanes and threads go; may be called again."""
+        if self._process != os.getpid():
+            # A forked child has no thread that could play what is on its way.
+            self._thread = None
         if self._thread is not None:
             while self._playing:
                 # What failed is nobody's any more.
@@ -275,6 +280,8 @@ class Batches:
     def _open(self) -> ThreadPoolExecutor:
         if self._thread is None:
             raise APIUsageError("these lanes were closed; make new ones")
+        if self._process != os.getpid():
+            raise APIUsageError("these lanes were made in another process; make some in this process")
         return self._thread
 
     def _settle(self) -> None:

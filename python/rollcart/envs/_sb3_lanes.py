@@ -6,7 +6,6 @@ common/vec_env/base_vec_env.py and dummy_vec_env.py.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
@@ -16,6 +15,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from rollcart import _arguments
+from rollcart._warnings import warn
 from rollcart.envs._same_step import SameStep, Step, row, rows
 from rollcart.errors import ConfigError
 from rollcart.games import BUNDLED
@@ -254,7 +254,7 @@ class Sb3Lanes:
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
         """Every lane's picture, uint8[224, 240, 3]; None, and a warning, without render_mode="rgb_array"."""
         if self.render_mode != "rgb_array":
-            warnings.warn('there are no pictures: make the lanes with render_mode="rgb_array"', stacklevel=2)
+            warn('there are no pictures: make the lanes with render_mode="rgb_array"')
             return [None] * self.num_envs
         return [lane.render() for lane in self._lanes]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -123,3 +124,19 @@ def test_a_value_that_python_would_take_for_another_is_refused(option: Any, mess
     for game in ("CartRunner-Nes-v0", ["CartRunner-Nes-v0"] * 2):
         with pytest.raises(ConfigError, match=message):
             rollcart.NesVectorEnv(game, 2, **option)
+
+
+def test_a_warning_points_at_the_line_that_called() -> None:
+    rom = bytearray(games.find(games.BUNDLED).rom)
+    rom[-1] ^= 1
+    makers: list[Any] = [
+        lambda: rollcart.NesVectorEnv(rom_path=bytes(rom)),
+        lambda: rollcart.NesVectorEnv(rom_path=[bytes(rom)]),
+        lambda: rollcart.NesEnv(rom_path=bytes(rom)),
+        lambda: gymnasium.make("CartRunner-Nes-v0", rom_path=bytes(rom)),
+        lambda: gymnasium.make_vec("CartRunner-Nes-v0", num_envs=1, rom_path=bytes(rom)),
+    ]
+    for make in makers:
+        with pytest.warns(UserWarning, match="none of the games with data files") as told:
+            make()
+        assert {warning.filename for warning in told} == {__file__}

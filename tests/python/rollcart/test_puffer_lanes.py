@@ -295,3 +295,23 @@ def test_re3_a_step_that_failed_is_told_once_and_asks_for_a_reset(monkeypatch: p
     # What nobody asked for any more keeps nothing open.
     lanes.close()
     assert lanes._batches[0].env.closed
+
+
+def test_u34_a_forked_child_is_told_about_its_parents_lanes() -> None:
+    code = (
+        "import os\n"
+        "from rollcart.envs.puffer import APIUsageError, Batches\n"
+        "b = Batches(num_envs=4, batch_size=2); b.async_reset(0); b.recv()\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    for call in (b.recv, lambda: b.send([0, 0]), lambda: b.async_reset(0)):\n"
+        "        try: call()\n"
+        "        except APIUsageError as error: assert 'another process' in str(error)\n"
+        "        else: os._exit(3)\n"
+        "    b.close(); b.close()\n"
+        "    new = Batches(num_envs=2); new.reset(0); new.step([0, 0]); new.close(); os._exit(0)\n"
+        "code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])\n"
+        "b.send([0, 0]); print(code, b.recv()[0].shape)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "0 (2, 4, 84, 84)", done.stderr

@@ -267,3 +267,23 @@ def test_rg20_the_process_ends_with_lanes_on_their_way(end: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == ("meant" in end), done.stderr
+
+
+def test_u34_a_forked_child_closes_lanes_whose_lock_its_parent_held() -> None:
+    code = (
+        "import os, rollcart\n"
+        "e = rollcart.NesVectorEnv(num_envs=4, batch_size=2); e.async_reset(); e.recv()\n"
+        "with e._traffic._changed:\n"
+        "    child = os.fork()\n"
+        "if child == 0:\n"
+        "    for call in (e.recv, lambda: e.send([0, 0])):\n"
+        "        try: call()\n"
+        "        except RuntimeError as error: assert 'another process' in str(error)\n"
+        "        else: os._exit(3)\n"
+        "    e._traffic._changed = None\n"
+        "    e.close(); os._exit(0)\n"
+        "code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])\n"
+        "e.send([0, 0]); print(code, e.recv()[0].shape)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "0 (2, 4, 84, 84)", done.stderr

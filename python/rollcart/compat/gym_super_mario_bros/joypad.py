@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
 from gymnasium.utils import RecordConstructorArgs
+
+from rollcart._warnings import warn
 
 BUTTONS = {"A": 1, "B": 2, "select": 4, "start": 8, "up": 16, "down": 32, "left": 64, "right": 128, "NOOP": 0}
 
@@ -102,7 +103,5 @@ class OldApi(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         """The picture; `mode` is ignored, since make(render_mode=...) decides it."""
         if self.env.render_mode is None:
             wanted = mode or "human"
-            warnings.warn(
-                f"render: there is no picture; make the environment with render_mode={wanted!r}", stacklevel=2
-            )
+            warn(f"render: there is no picture; make the environment with render_mode={wanted!r}")
         return self.env.render()

@@ -21,6 +21,13 @@ class Request:
     pass
 
 
+_GO_ON = {
+    "supervise": "`supervise` or `attempt start`",
+    "journal": "`journal log` or `journal run`",
+    "campaign": "`campaign run`",
+}
+
+
 def declare(parser: argparse.ArgumentParser) -> None:
     """No arguments of its own."""
 
@@ -66,6 +73,6 @@ def _loops(context: Context) -> list[Finding]:
     last = newest(events)
     for goal in going(events) or ([last] if last is not None else []):
         why = stall.stalled(goal, now, stall.held(root, goal.id))
-        hint = "go on with `supervise` or `attempt start`, or end it with `stop`" if why else ""
+        hint = f"go on with {_GO_ON[goal.loop]}, or end it with `stop`" if why else ""
         out.append(Finding("loop", POOR if why else GOOD, why or f"{goal.id} is {goal.state}", hint))
     return out

@@ -40,12 +40,12 @@ def held(root: Path, goal_id: str) -> bool:
     return False
 
 
-def stalled(goal: Goal, now: datetime, alive: bool, heartbeat_s: float = HEARTBEAT_S) -> str | None:
+def stalled(goal: Goal, now: datetime, alive: bool) -> str | None:
     """Why a goal counts as stalled, or None."""
     if goal.state != "running" or alive:
         return None
     quiet = (now - datetime.fromisoformat(goal.changed.replace("Z", "+00:00"))).total_seconds()
-    if quiet < heartbeat_s:
+    if quiet < HEARTBEAT_S:
         return None
     at = goal.last.id if goal.last is not None else goal.id
     return f"stalled: nobody works on {goal.id} and no round was closed for {quiet / 60:.0f} min (at {at})"

@@ -11,7 +11,7 @@ import small_journal
 from small_experiment import git
 from small_journal import Session, lines
 
-from cartlab.loops import dispatch, journal_file, manifest
+from cartlab.loops import dispatch, journal_file, manifest, stall
 from cartlab.loops.journal import document, session
 
 
@@ -399,8 +399,8 @@ def test_journal_run_stops_where_its_researcher_never_starts(
     assert journal.cartlab("verify") == 0
 
 
-def test_status_show_note_and_audit_know_a_journal(
-    journal: Session, capsys: pytest.CaptureFixture[str]
+def test_status_show_note_doctor_and_audit_know_a_journal(
+    journal: Session, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert journal.init() == 0
     journal.x("7")
@@ -416,6 +416,11 @@ def test_status_show_note_and_audit_know_a_journal(
     assert journal.cartlab("audit", name, "--runs", "2") == 0
     assert "reproduced" in capsys.readouterr().out
     assert journal.cartlab("note", "mind the tail") == 0 and journal.cartlab("doctor") == 0
+    assert f"{journal.goal.id} is running" in capsys.readouterr().out
+    monkeypatch.setattr(stall, "HEARTBEAT_S", 0.0)
+    assert journal.cartlab("doctor") == 0
+    said = capsys.readouterr().out
+    assert f"stalled: nobody works on {journal.goal.id}" in said and "go on with `journal log`" in said
     assert journal.cartlab("verify") == 0
 
 

@@ -92,7 +92,8 @@ def run(context: Context, request: Request) -> Outcome:
         supervise.remove_worktree(desk, goal)
         place = f"worktree: {tree.path} (removed; the accepted commit is {goal.accepted[:12]})"
     best = views.best_of(goal)
-    merge = f"git merge {goal.accepted[:12]}" if best.round else None
+    # Also where the best value is a baseline's: what was kept before the protocol was changed is in it.
+    merge = f"git merge {goal.accepted[:12]}" if any(one.kept for one in goal.closed_rounds()) else None
     out.ledger, out.recorded = str(context.root.path / "events.jsonl"), True
     out.attempt_id = goal.last.id if goal.last else None
     out.report.outputs = [str(tree.path / dispatch.top_of(goal) / "experiences.md")]

@@ -191,3 +191,18 @@ def test_whoever_writes_the_rounds_goes_on_after_the_end_with_more_of_them(
     assert goal_of(one).state == "completed"
     assert main(start, repository=script) == 23
     assert main(["verify", *root], repository=script) == 0
+
+
+def test_what_was_kept_under_an_earlier_protocol_is_still_named(
+    abroad: tuple[Experiment, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, script = abroad
+    root = ["--autoresearch-root", str(one.root)]
+    words = ["supervise", "slope", *root, "--researcher"]
+    assert main([*words, one.researcher(TWO_GAINS)], repository=script) == 0
+    kept = goal_of(one).accepted
+    assert main(["protocol", "set", "time_limit", "7 s", *root], repository=script) == 0
+    capsys.readouterr()
+    assert main([*words, "true", "--extend", "1"], repository=script) == 0
+    said = capsys.readouterr().out
+    assert "(Round 0)" in said and f"to take it over: git merge {kept[:12]}" in said

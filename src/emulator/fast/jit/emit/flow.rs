@@ -66,7 +66,8 @@ impl Emitter<'_, '_> {
         self.leave_for(to, slack);
     }
 
-    /// Lets time pass by whole turns up to the deadline, as the interpreter does.
+    /// Lets time pass by whole turns until the deadline is reached: the last one too, so that the interpreter has nothing
+    /// left to do.
     fn jump_to_itself(&mut self, block: &Block, last: &Instruction) {
         self.data_bus = DataBus::Byte((last.at >> 8) as u8);
         self.elapsed += i64::from(last.row.cycles);
@@ -77,6 +78,7 @@ impl Emitter<'_, '_> {
         let ahead = self.builder.ins().isub(deadline, now);
         let none = self.builder.ins().iconst(I64, 0);
         let ahead = self.builder.ins().select(is_ahead, ahead, none);
+        let ahead = self.builder.ins().iadd_imm(ahead, i64::from(last.row.cycles) - 1);
         let turns = self.builder.ins().udiv_imm(ahead, i64::from(last.row.cycles));
         let passed = self.builder.ins().imul_imm(turns, i64::from(last.row.cycles));
         let after = self.builder.ins().iadd(now, passed);

@@ -17,12 +17,17 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 MARK = "CARTLAB_WORKER"
 TERM_GRACE_S = 1.0
+# What a command may print before it is ended: nobody reads so much, and it would fill the disk.
+MOST_OUTPUT = 256 << 20
+FLOODED = 128 + signal.SIGXFSZ  # as a shell tells of a file that grew too large
+_LOOK_S = 0.5
 _POLL_S = 0.01
 
 
@@ -46,6 +51,11 @@ def usage(pid: int) -> Usage:
                 (task / "status").read_bytes().partition(b"nonvoluntary_ctxt_switches:")[2].split()[0]
             )
     return Usage(run, waited, switches)
+
+
+def run_ns(pid: int) -> int:
+    """Time on a processor of all threads of a process so far."""
+    return sum(_schedstat(task)[0] for task in Path(f"/proc/{pid}/task").glob("*"))
 
 
 def waited_ns(pid: int | None = None) -> int:
@@ -87,6 +97,14 @@ def _signal_all(process: subprocess.Popen[bytes], mark: str, number: signal.Sign
             os.kill(pid, number)
 
 
+def start(words: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+    """Start a process that leads a session of its own, which is ours by right until `end`."""
+    with _starting:
+        process = subprocess.Popen(words, start_new_session=True, **options)
+        _running.add(process.pid)
+    return process
+
+
 def leftovers(process: subprocess.Popen[bytes], mark: str, grace_s: float = TERM_GRACE_S) -> int:
     """How many processes outlive an ended worker: counted after `grace_s`, then killed."""
     deadline = time.monotonic() + grace_s
@@ -109,6 +127,29 @@ def end(process: subprocess.Popen[bytes], mark: str) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     leftovers(process, mark, 0.0)
+    _over.add(process.pid)
+    _running.discard(process.pid)
+
+
+def tail(path: Path, most: int) -> str:
+    """The last bytes of a file, however long it is; nothing where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - most))
+            return file.read(most).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _ended(process: subprocess.Popen[bytes], timeout_s: float, logs: Sequence[Path]) -> int | None:
+    """Wait for the end; None where the time is over, FLOODED where a log grew too large."""
+    deadline = time.monotonic() + timeout_s
+    while (left := deadline - time.monotonic()) > 0:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(min(left, _LOOK_S))
+        if any(log.stat().st_size > MOST_OUTPUT for log in logs):
+            return FLOODED
+    return process.poll()
 
 
 def _untie(process: subprocess.Popen[bytes]) -> None:
@@ -254,15 +295,17 @@ def run_shell(
                 start_new_session=True,
             )
             _running.add(process.pid)
+        returncode = None
         try:
-            returncode = process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            return Outcome(None, time.monotonic() - start, 0)
+            returncode = _ended(process, timeout_s, [log] if errors is None else [log, errors])
+            if returncode is None or process.returncode is None:
+                return Outcome(returncode, time.monotonic() - start, 0)
         finally:
             _untie(process)
             # A command may leave a helper that is just ending (a compiler cache's client); it gets a moment.
             left = leftovers(process, mark, 0.5) if process.returncode is not None else 0
             end(process, mark)
-            _over.add(process.pid)
-            _running.discard(process.pid)
+            if returncode == FLOODED:
+                output.write(f"\nended by cartlab: more than {MOST_OUTPUT} bytes of output\n".encode())
+                output.flush()
     return Outcome(returncode, time.monotonic() - start, left)

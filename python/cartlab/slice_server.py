@@ -1,9 +1,9 @@
 """The slice server: drives one build of one workload, one timed slice at a time.
 
 Source: SPECS.md sections 4 and 6. It runs by path, `python -I slice_server.py ADAPTER BUILD_DIR`,
-imports the standard library alone, speaks JSON lines over stdin and stdout, and knows neither which side it
-drives nor what is decided from its numbers. Which slice comes when, time limits, and comparing are the
-controller's.
+imports the standard library alone (and runs landlock.py beside it, a script of the same kind), speaks JSON
+lines over stdin and stdout, and knows neither which side it drives nor what is decided from its
+numbers. Which slice comes when, time limits, and comparing are the controller's.
 
     {"op":"open","workload":{},"seed":S,"layout_seed":L}  ->  {"ok":true,"build":sha256 of the native module}
     {"op":"run","steps":N}                  ->  {"ns":T,"cpu_ns":C}, once every other thread sleeps
@@ -63,6 +63,10 @@ _cpu_ns = time.process_time_ns
 _sleep = time.sleep
 _sha256 = hashlib.sha256
 
+WRITABLE = "CARTLAB_WRITABLE"
+# What ordinary programs write to; /dev/shm is where data loaders share arrays.
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/shm")
+
 PARK_LIMIT_NS = 2_000_000_000
 PARK_POLL_S = 0.0001
 
@@ -93,6 +97,11 @@ def feed(digest: Any, value: Any) -> None:
         for item in value:
             feed(digest, item)
     elif hasattr(value, "dtype") and hasattr(value, "tobytes"):
+        # What makes its numbers when somebody looks would do the work outside the clock, or not at all.
+        numpy = sys.modules.get("numpy")
+        if numpy is None or not (type(value) is numpy.ndarray or isinstance(value, numpy.generic)):
+            kind = f"{type(value).__module__}.{type(value).__qualname__}"
+            raise TypeError(f"an array must be numpy's own, made by the time it is returned; found {kind}")
         digest.update(f"A{value.dtype.str}{value.shape}:".encode())
         if value.dtype.kind == "O":
             feed(digest, value.tolist())
@@ -261,12 +270,29 @@ def die_with_parent() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+def confine() -> None:
+    """Write nowhere but in the worker's own folder from here on, and send no signal out (Linux's Landlock): a
+    build could else change the ledger, the other side's build or what it remembers. Where the kernel has none
+    of that, what can be found afterwards has to do.
+    """
+    place = os.environ.get(WRITABLE)
+    if not place:
+        return
+    spec = importlib.util.spec_from_file_location("landlock", Path(__file__).with_name("landlock.py"))
+    assert spec is not None and spec.loader is not None
+    landlock = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(landlock)
+    if landlock.version() > 0:
+        landlock.confine([place, *(name for name in DEVICES if Path(name).exists())], [], [])
+
+
 def main(argv: list[str]) -> int:
     """Keep the protocol's own descriptors, so that a build that prints cannot break it, and serve."""
     if len(argv) != 3:
         print("usage: python -I slice_server.py ADAPTER BUILD_DIR", file=sys.stderr)
         return 2
     die_with_parent()
+    confine()
     requests = os.fdopen(os.dup(0), "r", encoding="utf-8")
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     empty = os.open(os.devnull, os.O_RDONLY)

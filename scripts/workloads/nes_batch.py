@@ -231,6 +231,11 @@ class Session:
             keep(step(actions))
 
     def results(self) -> list[Any]:
+        for outcome in self._kept:
+            # What is made when somebody looks would be made outside the clock.
+            if type(outcome) is not tuple or not all(type(part) is np.ndarray for part in outcome[:4]):
+                kinds = [type(part).__name__ for part in outcome]
+                raise TypeError(f"a step must return a tuple of plain arrays and infos; found {kinds}")
         return [outcome[1:] for outcome in self._kept]
 
     def observation(self, step: int) -> Any:

@@ -40,7 +40,7 @@ UNSAFE_ROOMS = (
 # Layers of cartlab, lowest first; a module imports lower layers only. slice_server stands outside: it runs
 # by path, alone.
 LAYERS: list[set[str]] = [
-    {"model", "errors", "processes", "disk", "outcome", "words"},
+    {"model", "errors", "processes", "disk", "outcome", "words", "landlock"},
     {"stats", "decide", "legacy", "sources", "host", "lease", "config", "root", "artefacts", "glance"},
     {
         "measure",

@@ -4,5 +4,5 @@ Contract: docs/loops.md. Values and pure parts: metrics, protocol, experiences, 
 policies, tasks, views. What touches the machine: manifest, trees, worktree, isolation, commands, running.
 A round: dispatch, intake, rounds. The loops: handoff, opening, supervise, byhand; approvals and stall beside
 them. campaign/ is the loop of generations on the same parts (docs/campaign.md).
-landlock.py and parity_probe.py are scripts that run by path in other processes.
+parity_probe.py is a script that runs by path in other processes, as landlock.py beside this package.
 """

@@ -19,7 +19,7 @@ from cartlab.errors import BadInput
 
 LEVELS = ("landlock", "process")
 CHOICES = ("auto", *LEVELS)
-_SCRIPT = Path(__file__).with_name("landlock.py")
+_SCRIPT = Path(__file__).resolve().parent.with_name("landlock.py")
 # Devices that ordinary programs write to; /dev/shm is where data loaders share arrays.
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/shm")
 

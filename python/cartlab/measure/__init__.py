@@ -50,6 +50,7 @@ def adapter_of(repo: Path, workload: Workload) -> Path:
 # they read, how variants are made and handed over, and what tells a bent clock.
 _DRIVERS = (
     "processes.py",
+    "landlock.py",
     "host.py",
     "sources/layouts.py",
     "sources/stamps.py",

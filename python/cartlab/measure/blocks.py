@@ -17,8 +17,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cartlab import processes
 from cartlab.errors import MetricError, Tampered, UsageError
-from cartlab.measure import contention, schedule
+from cartlab.measure import contention, footing, schedule
 from cartlab.measure.clocks import check_clocks, excess_ns, gap_share
 from cartlab.measure.contention import Contention
 from cartlab.measure.slices import NAMES, Side, half, interleaved, warm_up, warm_up_as
@@ -54,7 +55,7 @@ class Setting:
     @contextlib.contextmanager
     def workers(self, sides: Sequence[str]) -> Iterator[dict[str, Worker]]:
         """Fresh workers with the workload open, spawned in this order; gone afterwards."""
-        with contextlib.ExitStack() as stack:
+        with nothing_strays(), contextlib.ExitStack() as stack:
             found = {
                 side: stack.enter_context(
                     Worker(NAMES[side], self.builds[side], self.adapter, self.pads[side])
@@ -64,6 +65,22 @@ class Setting:
             for worker in found.values():
                 worker.open(self.plan.workload, self.seed, self.layout_seed)
             yield found
+
+
+@contextlib.contextmanager
+def nothing_strays() -> Iterator[None]:
+    """Tampered where, in the end, something still ran that had dropped its session and its mark."""
+    with processes.adopting():
+        try:
+            yield
+        finally:
+            count = processes.end_strays()
+    if count:
+        raise Tampered(
+            f"the workers must leave no process behind; {count} that hid still ran and were killed",
+            "look for code that forks, takes a session of its own and empties its environment",
+            details={"left_behind": count},
+        )
 
 
 def log_ratio(base_ns: Sequence[int], cand_ns: Sequence[int]) -> float:
@@ -85,6 +102,7 @@ def run(setting: Setting) -> Block:
         before = contention.read(pids)
         sides = interleaved(workers, schedule.pairs(coin, plan.slices), steps)
         after = contention.read(pids)
+        footing.check({side: worker.pid for side, worker in workers.items()})
         left = {side: worker.close() for side, worker in workers.items()}
     check_leftovers(left)
     busy = window([(before, after)], sides)
@@ -129,7 +147,8 @@ def record(
     """
     timed = sides if requests is None else requests
     late = check_clocks(timed, paired)
-    dropped = contention.reason_to_drop(busy) or late
+    out_of_turn = footing.check_turns(sides) if paired else None
+    dropped = contention.reason_to_drop(busy) or late or out_of_turn
     base, cand = sides["base"], sides["cand"]
 
     def per_step(values: Sequence[int]) -> float:

@@ -219,7 +219,12 @@ def once(
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         start = time.perf_counter_ns()
         outcome = processes.run_shell(
-            command, cwd=repo if suite else scratch, env=env, timeout_s=limit, log=scratch / "output"
+            command,
+            cwd=repo if suite else scratch,
+            env=env,
+            timeout_s=limit,
+            log=scratch / "output",
+            strays=True,
         )
         wall_ns = time.perf_counter_ns() - start
         after = resource.getrusage(resource.RUSAGE_CHILDREN)

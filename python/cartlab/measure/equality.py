@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cartlab.measure import schedule
-from cartlab.measure.blocks import check_leftovers
+from cartlab.measure.blocks import check_leftovers, nothing_strays
 from cartlab.measure.slices import NAMES
 from cartlab.measure.worker import Worker
 from cartlab.model import Build, Plan
@@ -42,7 +42,7 @@ def run(plan: Plan, builds: dict[str, Build], adapter: Path) -> Equality:
     """
     seed = schedule.number(plan.attempt_id, 0, "verify", 2**31)
     steps = plan.workload.verify_steps
-    with contextlib.ExitStack() as stack:
+    with nothing_strays(), contextlib.ExitStack() as stack:
         workers = {
             side: stack.enter_context(Worker(NAMES[side], builds[side], adapter)) for side in schedule.SIDES
         }

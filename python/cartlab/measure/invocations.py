@@ -72,7 +72,8 @@ def _repeats(parts: Side, repeats: int) -> Side:
         summed(parts.cpu_ns),
         summed(parts.parent_ns),
         summed(parts.waited_ns),
-        parts.digest,
+        summed(parts.ending_ns),
+        digest=parts.digest,
     )
 
 

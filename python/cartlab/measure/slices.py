@@ -12,12 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from cartlab import processes
 from cartlab.errors import BehaviourChanged
 from cartlab.measure import schedule
 from cartlab.measure.worker import BASELINE, Worker
 
 NAMES = {"base": BASELINE, "cand": "candidate"}
 WARM_SLICES = 4
+# A clock that stands still would have slices grow without end: no claim counts that is so much too short.
+FAR = 20
 MAX_STEPS = 1_000_000
 
 Workers = Mapping[str, Worker]
@@ -31,6 +34,10 @@ class Side:
     cpu_ns: list[int] = field(default_factory=list)
     parent_ns: list[int] = field(default_factory=list)
     waited_ns: list[int] = field(default_factory=list)
+    # From the first byte of the answer to its last: until the threads sleep.
+    ending_ns: list[int] = field(default_factory=list)
+    # On a processor while the other side had its slice.
+    awake_ns: list[int] = field(default_factory=list)
     digest: Any = field(default_factory=hashlib.sha256)
 
     def take(self, worker: Worker, steps: int) -> None:
@@ -40,6 +47,7 @@ class Side:
         self.cpu_ns.append(cpu_ns)
         self.parent_ns.append(worker.elapsed_ns)
         self.waited_ns.append(worker.waited_ns)
+        self.ending_ns.append(worker.ending_ns)
 
 
 def warm_up(workers: Workers, slice_ms: float) -> list[int]:
@@ -54,7 +62,7 @@ def warm_up(workers: Workers, slice_ms: float) -> list[int]:
 
     def once(steps: int) -> float:
         taken.append(steps)
-        times = [worker.run(steps)[0] for worker in workers.values()]
+        times = [max(worker.run(steps)[0], worker.spent_ns // FAR) for worker in workers.values()]
         for worker in workers.values():
             worker.ask("digest", obs_steps=[0])
         return math.exp(sum(math.log(max(ns, 1)) for ns in times) / len(times))
@@ -87,8 +95,10 @@ def interleaved(workers: Workers, pairs: Sequence[tuple[str, str]], steps: int) 
     """Time every pair of slices and compare its outputs; raises BehaviourChanged at the first that differ."""
     sides = {"base": Side(), "cand": Side()}
     for number, pair in enumerate(pairs):
-        for name in pair:
+        for name, idle in (pair, pair[::-1]):
+            before = processes.run_ns(workers[idle].pid)
             sides[name].take(workers[name], steps)
+            sides[idle].awake_ns.append(max(0, processes.run_ns(workers[idle].pid) - before))
         observed = schedule.observed_steps(steps)
         found = {name: digest(workers[name], observed) for name in pair}
         if found["base"] != found["cand"]:

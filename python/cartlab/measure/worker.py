@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import secrets
 import select
 import shutil
@@ -48,6 +49,7 @@ _ANSWERS: Mapping[str, Mapping[str, Callable[[Any], bool]]] = {
     },
 }
 _LONGEST = 16 << 20  # bytes of an answer
+_LARGEST = 1 << 30  # bytes of a file that a worker writes, what it prints among them
 
 
 def _are_labelled(rows: Any) -> bool:
@@ -65,12 +67,24 @@ _ALLOCATOR = {
     "MALLOC_TOP_PAD_": "67108864",
 }
 _TAIL = 4000
+# The slice server lets itself write nowhere but there; the tests of what is found without that switch it off.
+WRITABLE = "CARTLAB_WRITABLE"
+CONFINED = True
+
+
+def _limit_files(pid: int) -> None:
+    """Let the kernel end what would fill the disk (Linux)."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, ValueError):
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (_LARGEST, _LARGEST))
 
 
 def environment(scratch: Path, mark: str, pad: int) -> dict[str, str]:
     """What a worker sees of the machine: the same for both sides but for the mark and the padding."""
     kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     own = {"HOME": str(scratch), "TMPDIR": str(scratch), processes.MARK: mark, "CARTLAB_PAD": "x" * pad}
+    if CONFINED:
+        own[WRITABLE] = str(scratch)
     return kept | _ALLOCATOR | own
 
 
@@ -93,20 +107,21 @@ class Worker:
         self.build = build
         self.limits = limits
         self.elapsed_ns = 0
+        self.ending_ns = 0
         self.waited_ns = 0
         self._mark = secrets.token_hex(8)
         self._buffer = b""
         self._scratch = Path(tempfile.mkdtemp(prefix="cartlab-"))
         with (self._scratch / "stderr").open("wb") as errors:
-            self._process = subprocess.Popen(
+            self._process = processes.start(
                 [*under, sys.executable, "-I", "-B", str(SERVER), str(adapter), build.path],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 env=environment(self._scratch, self._mark, pad),
                 cwd=self._scratch,
-                start_new_session=True,
             )
+        _limit_files(self._process.pid)
 
     def __enter__(self) -> Worker:
         return self
@@ -123,6 +138,11 @@ class Worker:
     def scratch(self) -> Path:
         """The worker's own folder: its home, its temporary folder and where it runs."""
         return self._scratch
+
+    @property
+    def spent_ns(self) -> int:
+        """What the newest answer took from the request to its end."""
+        return self.elapsed_ns + self.ending_ns
 
     def open(self, workload: Workload, seed: int, layout_seed: int) -> None:
         """Load the build; Tampered where the native module in use is not the one that was built."""
@@ -146,7 +166,8 @@ class Worker:
 
     def run(self, steps: int) -> tuple[int, int]:
         """Time `steps` steps: (wall ns, process CPU ns) by the worker. `elapsed_ns` then holds the parent's
-        time from the request to the first byte of the answer, `waited_ns` how long the parent and the
+        time from the request to the first byte of the answer, `ending_ns` that from there to its last,
+        `waited_ns` how long the parent and the
         worker's main thread were ready to go on meanwhile and had no processor, by the kernel's count.
         """
         waited = processes.waited_ns() + processes.waited_ns(self.pid)
@@ -164,6 +185,7 @@ class Worker:
     def send(self, op: str, **fields: Any) -> None:
         """Write a request; the parent's clock starts."""
         assert self._process.stdin is not None
+        self._heard_nothing(op)
         line = json.dumps({"op": op, **fields}).encode() + b"\n"
         self._sent = time.perf_counter_ns()
         try:
@@ -236,10 +258,7 @@ class Worker:
 
     def stderr_tail(self) -> str:
         """The end of what the worker printed."""
-        try:
-            return (self._scratch / "stderr").read_bytes()[-_TAIL:].decode(errors="replace")
-        except OSError:
-            return ""
+        return processes.tail(self._scratch / "stderr", _TAIL)
 
     def _line(self, op: str) -> bytes:
         assert self._process.stdout is not None
@@ -255,6 +274,7 @@ class Worker:
             if not chunk:
                 raise self._crashed(op)
             self._buffer += chunk
+            self.ending_ns = time.perf_counter_ns() - self._sent - self.elapsed_ns
             if len(self._buffer) > _LONGEST:
                 raise WorkerCrashed(
                     f"the {self.side}'s worker must answer {op} in one line; found {_LONGEST >> 20} MiB",
@@ -262,6 +282,20 @@ class Worker:
                 )
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line
+
+    def _heard_nothing(self, op: str) -> None:
+        """Tampered where an answer lies there before anything was asked: no clock would run around it."""
+        assert self._process.stdout is not None
+        fd = self._process.stdout.fileno()
+        early = self._buffer
+        if not early and select.select([fd], [], [], 0)[0]:
+            early = os.read(fd, 65536)
+        if early:
+            raise Tampered(
+                f"the {self.side}'s worker must answer what it is asked; found {early[:80]!r} before {op}",
+                "look for code of the build that writes into the worker's answers",
+                details={"side": self.side, "op": op},
+            )
 
     def _crashed(self, op: str) -> WorkerCrashed:
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -17,8 +17,9 @@ from typing import Any
 
 from cartlab.artefacts import RunFolder
 from cartlab.decide import decide
-from cartlab.errors import BehaviourChanged, CartlabError, NotLegalNow
+from cartlab.errors import BehaviourChanged, CartlabError, NotLegalNow, Tampered
 from cartlab.ledger import Ledger
+from cartlab.ledger.store import written
 from cartlab.model import POLICY, STATUSES, TIERS, Block, Build, Evidence, Plan, Validity, Verdict
 from cartlab.outcome import Outcome
 from cartlab.pipeline import answer, beside, halves, remains, rounds
@@ -211,6 +212,28 @@ class Attempt:
                 "run the same command again: it continues those blocks",
             )
 
+    def _nobody_wrote_meanwhile(self) -> None:
+        """Tampered where this attempt, or its pair, got blocks or a decision that this process did not write:
+        a build runs as the user and may reach the ledger.
+        """
+        mine = set(written)
+        for event in reversed(self.ledger.events()):
+            if event["seq"] <= self.last_seq:
+                return
+            if event["type"] in ("block", "decision") and event["seq"] not in mine:
+                body = event["body"]
+                if event["attempt"] == self.id or self._is_of_pair(event["attempt"]):
+                    raise Tampered(
+                        f"the ledger's blocks of this pair must be its controller's; event {event['seq']} "
+                        f"({event['type']}, block {body.get('index')}) was written by another process",
+                        "look at what the build did, or for a second controller with a lease of its own",
+                        details={"seq": event["seq"]},
+                    )
+
+    def _is_of_pair(self, attempt: str | None) -> bool:
+        known = self.ledger.attempts().get(str(attempt))
+        return known is not None and known.plan.pair == self.plan.pair
+
     def _enough(self, verdict: Verdict) -> bool:
         # A pool that was decided before this run began still needs the new blocks that --again asks for.
         return self._budget_ended() or (not self.plan.again and bool(self.blocks or self.earlier))
@@ -224,6 +247,7 @@ class Attempt:
         with self._timed("blocks"):
             block = self.lab.run_block(plan, index, self.lab.coin(), base, cand, self.repo)
         block = halves.marked(block, half)
+        self._nobody_wrote_meanwhile()
         with uninterrupted():
             body = block.to_json()
             stored = body if self.plan.recorded else {**body, "unrecorded": True}

@@ -25,7 +25,7 @@ from typing import Protocol
 
 from cartlab.errors import BadInput, BadRoot, BuildFailed
 from cartlab.model import Build, Ref, digest_of
-from cartlab.processes import run_shell
+from cartlab.processes import run_shell, tail
 from cartlab.sources.export import Entry, export, listing
 from cartlab.sources.stamps import finish, load
 from cartlab.sources.tools import Recipe, environment, flags, toolchain
@@ -151,6 +151,7 @@ def _make(
         env=environment(config.build, out, target, link),
         timeout_s=config.build.timeout_s,
         log=log,
+        strays=True,
     )
     seconds = time.monotonic() - start
     if outcome.returncode is None:
@@ -192,9 +193,9 @@ def _failed(ref: Ref, root: Path, key: str, log: Path, what: str) -> BuildFailed
     kept = root / "builds" / f"{key}.failed.log"
     kept.parent.mkdir(parents=True, exist_ok=True)
     log.replace(kept)
-    tail = kept.read_bytes()[-_TAIL:].decode(errors="replace")
+    end = tail(kept, _TAIL)
     return BuildFailed(
         f"{ref.name} ({ref.commit[:12]}) does not build: {what}",
         f"the log's tail follows; the whole is {kept.name} in the root's builds folder",
-        details={"log_tail": tail, "log": f"builds/{kept.name}", "commit": ref.commit},
+        details={"log_tail": end, "log": f"builds/{kept.name}", "commit": ref.commit},
     )

@@ -16,6 +16,7 @@ from ledger_runs import a_block, ref
 from cartlab import measure, sources
 from cartlab.errors import BehaviourChanged, ComplianceFailed, Tampered, WorkerCrashed
 from cartlab.ledger import Ledger
+from cartlab.measure import worker
 from cartlab.model import Build
 from cartlab.pipeline.lab import Lab
 from cartlab.pipeline.request import Request, Runner
@@ -208,8 +209,9 @@ def test_nothing_that_a_worker_writes_at_home_is_there_for_the_next_one(
 
 
 def test_a_worker_that_keeps_results_in_its_build_directory_is_tampering(
-    project: fake_project.Project, root: Path, honest: Build
+    project: fake_project.Project, root: Path, honest: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(worker, "CONFINED", False)
     cand = extended(
         project,
         root,
@@ -221,8 +223,9 @@ def test_a_worker_that_keeps_results_in_its_build_directory_is_tampering(
 
 
 def test_a_worker_that_slows_the_baselines_build_down_is_tampering(
-    project: fake_project.Project, root: Path, honest: Build
+    project: fake_project.Project, root: Path, honest: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(worker, "CONFINED", False)
     cand = extended(
         project,
         root,

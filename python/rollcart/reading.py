@@ -19,15 +19,19 @@ MOST_ROM_BYTES = 129 << 20
 MOST_STATE_BYTES = 16 << 20
 # A movie of a whole day has 30 MB of checks.
 MOST_TEXT_BYTES = 256 << 20
+_PART_BYTES = 1 << 20
 
 
 def read_bytes(path: Path, most: int, error: type[ValueError], expected: str) -> bytes:
     """The bytes of a file. Raises `error` for one of more than `most`, and OSError."""
+    body = bytearray()
     with path.open("rb") as file:
-        body = file.read(most + 1)
+        # By parts: read(most) would ask for so much memory before it reads a byte.
+        while len(body) <= most and (part := file.read(min(_PART_BYTES, most + 1 - len(body)))):
+            body += part
     if len(body) > most:
         raise error(f"{path} has more than {most} bytes, expected {expected}")
-    return body
+    return bytes(body)
 
 
 def read_rom(path: Path) -> bytes:

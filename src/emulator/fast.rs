@@ -108,9 +108,10 @@ impl Fast {
         self.frame_count += 1;
     }
 
-    /// Runs a frame whose picture comes to be on `canvas`, which is made where there is none; `scene` shows it.
-    /// `frame` stays as it is.
-    pub fn run_frame_on<P: Probe>(&mut self, pads: [Buttons; 2], canvas: &mut Option<Box<Canvas>>) {
+    /// Runs a frame whose picture, from line `seen_from` on, comes to be on `canvas`, which is made where there is none; `scene`
+    /// shows it. `frame` stays as it is.
+    pub fn run_frame_on<P: Probe>(&mut self, pads: [Buttons; 2], canvas: &mut Option<Box<Canvas>>, seen_from: usize) {
+        canvas.get_or_insert_default().seen_from = seen_from;
         std::mem::swap(canvas, &mut self.bus.ppu.canvas);
         self.run::<P>(pads, true, false);
         std::mem::swap(canvas, &mut self.bus.ppu.canvas);

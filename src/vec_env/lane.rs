@@ -268,7 +268,7 @@ impl Lane {
             done = verdict.done || self.life_lost;
             if done {
                 if left > 0 {
-                    self.redraw::<P>(rules, scratch);
+                    self.redraw::<P>(rules, scratch, rules.observer.first_line());
                 }
                 break;
             }
@@ -331,7 +331,7 @@ impl Lane {
     /// Runs one frame of which `left` more follow at most.
     fn frame<P: Probe>(&mut self, rules: &Rules, scratch: &mut Scratch, pads: Pads, left: u32) {
         let seen = rules.config.observed.image && left <= u32::from(rules.config.image.maxpool);
-        self.run_frame::<P>(pads, seen, scratch);
+        self.run_frame::<P>(pads, seen.then(|| rules.observer.first_line()), scratch);
         self.held = pads;
         self.replay.push(pads);
         if let Some(log) = &mut self.log {
@@ -343,9 +343,10 @@ impl Lane {
         }
     }
 
-    fn run_frame<P: Probe>(&mut self, pads: Pads, seen: bool, scratch: &mut Scratch) {
-        if seen {
-            P::span(Part::Cpu, || self.engine.run_frame_on::<P>(pads, &mut scratch.canvas));
+    /// Runs a frame; with a picture of the lines from `seen` on, if it is seen.
+    fn run_frame<P: Probe>(&mut self, pads: Pads, seen: Option<usize>, scratch: &mut Scratch) {
+        if let Some(seen_from) = seen {
+            P::span(Part::Cpu, || self.engine.run_frame_on::<P>(pads, &mut scratch.canvas, seen_from));
             let at_once = scratch.canvas.as_ref().map_or(0, |canvas| canvas.lines_drawn_at_once());
             self.work.lines_drawn_at_once += at_once as u64;
         } else {
@@ -353,13 +354,13 @@ impl Lane {
         }
     }
 
-    /// Comes to the present state again, this time drawing.
-    fn redraw<P: Probe>(&mut self, rules: &Rules, scratch: &mut Scratch) {
+    /// Comes to the present state again, this time drawing the lines from `seen_from` on.
+    fn redraw<P: Probe>(&mut self, rules: &Rules, scratch: &mut Scratch, seen_from: usize) {
         self.engine.load(&self.checkpoint);
         for index in 0..self.replay.len() {
             let (pads, left) = (self.replay[index], self.replay.len() - 1 - index);
             let seen = left <= usize::from(rules.config.image.maxpool);
-            self.run_frame::<P>(pads, seen, scratch);
+            self.run_frame::<P>(pads, seen.then_some(seen_from), scratch);
             if seen && left == 1 {
                 P::span(Part::Observe, || rules.observer.hold::<P>(&self.engine, scratch));
             }
@@ -379,7 +380,7 @@ impl Lane {
 
     /// Writes the window of the last frame as RGB triples: the frame is run again, since the canvas is shared by lanes.
     pub(super) fn render(&mut self, rules: &Rules, scratch: &mut Scratch, out: &mut [u8]) {
-        self.redraw::<Silent>(rules, scratch);
+        self.redraw::<Silent>(rules, scratch, 0);
         if let Some(canvas) = &scratch.canvas {
             rgb_window(&self.engine.scene::<Silent>(canvas), out);
         }

@@ -94,6 +94,11 @@ impl Observer {
         Self { spec, window, resizer, bins }
     }
 
+    /// The first line of a frame that is observed.
+    pub(super) fn first_line(&self) -> usize {
+        self.window.seen().0.start
+    }
+
     /// Bytes of one observation without its stack.
     pub(super) fn frame_bytes(&self) -> usize {
         let (height, width) = self.resizer.output();

@@ -35,6 +35,9 @@ use timeline::{Event, FIRST_DOT};
 /// The beam is not foretold yet.
 const UNKNOWN: u64 = u64::MAX - 1;
 
+/// Drawing begins at no line.
+const NOBODYS: u32 = u32::MAX;
+
 /// $2000.
 pub(super) mod ctrl {
     pub(in super::super) const DOWN: u8 = 0x04;
@@ -92,6 +95,8 @@ pub(super) struct Ppu {
 
     /// A picture is wanted of what passes the beam; then there is a canvas.
     drawing: bool,
+    /// The line that begins this, and from which on the picture is somebody's; beyond all lines where it is nobody's.
+    draws_from: u32,
     /// Whole lines are written down and drawn later.
     pub line_log: bool,
     /// In frames that nobody sees, lines that a write split are passed over by tiles.
@@ -131,6 +136,7 @@ impl Ppu {
             palette: PaletteRam::default(),
             memory: VideoMemory::new(cart),
             drawing: false,
+            draws_from: NOBODYS,
             line_log: true,
             beam_jumps: true,
             avx2: None,

@@ -88,6 +88,7 @@ impl Ppu {
             self.draw_noted();
         }
         self.drawing = false;
+        self.draws_from = super::NOBODYS;
     }
 
     /// Before a memory changes: what is to be drawn from it as it was is drawn.

@@ -83,6 +83,7 @@ impl Ppu {
             palette,
             memory,
             drawing,
+            draws_from,
             line_log: _,
             beam_jumps: _,
             avx2: _,
@@ -115,6 +116,7 @@ impl Ppu {
         self.palette = *palette;
         self.memory.copy_from(memory);
         self.drawing = *drawing;
+        self.draws_from = *draws_from;
         self.units = *units;
     }
 }

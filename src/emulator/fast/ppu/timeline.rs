@@ -5,7 +5,7 @@
 //! see it set and keep the NMI away; one dot later the NMI comes all the same.
 
 use super::super::bus::NEVER;
-use super::{Ppu, UNKNOWN, ctrl};
+use super::{NOBODYS, Ppu, UNKNOWN, ctrl};
 use crate::emulator::nes::timing::{
     DOTS_PER_CYCLE, DOTS_PER_FRAME, DOTS_PER_LINE, FLAG_DOT, POST_RENDER_LINE, PRE_RENDER_LINE, VBLANK_LINE,
 };
@@ -154,10 +154,15 @@ impl Ppu {
     /// A frame of `run_frame` begins before `cycle`: foretells its NMI, and draws from the next line 0 on if asked to.
     pub(in super::super) fn begin_frame(&mut self, cycle: u64, draw: bool) {
         self.pass_events(last_dot_before(cycle));
-        self.drawing = draw;
+        self.drawing = false;
+        self.draws_from = NOBODYS;
         if draw {
             let whole = self.line >= POST_RENDER_LINE;
-            self.canvas.get_or_insert_default().begin(whole);
+            let canvas = self.canvas.get_or_insert_default();
+            // A line's sprites are fetched in the one before.
+            let first = if self.beam_jumps { canvas.seen_from.saturating_sub(1) } else { 0 };
+            canvas.begin(whole, first);
+            self.draws_from = first as u32;
         }
         if self.event == Event::Vblank && self.nmi_at == NEVER && self.beam.ctrl & ctrl::NMI != 0 {
             self.nmi_at = self.coming_nmi();

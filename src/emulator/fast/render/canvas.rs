@@ -28,6 +28,10 @@ pub(in super::super) enum Line {
 pub struct Canvas {
     pub(in super::super) frame: Frame,
     pub(super) lines: [Line; FRAME_HEIGHT],
+    /// The first line that anybody looks at.
+    pub(in super::super) seen_from: usize,
+    /// Lines at the top that were neither drawn nor noted, since nobody looks at them.
+    passed_over: usize,
     /// Some line before this one may be only noted.
     noted_before: usize,
     /// Lines that are only noted.
@@ -36,13 +40,22 @@ pub struct Canvas {
 
 impl Default for Canvas {
     fn default() -> Self {
-        Self { frame: Frame::blank(), lines: [Line::Drawn; FRAME_HEIGHT], noted_before: 0, noted: 0 }
+        Self {
+            frame: Frame::blank(),
+            lines: [Line::Drawn; FRAME_HEIGHT],
+            seen_from: 0,
+            passed_over: 0,
+            noted_before: 0,
+            noted: 0,
+        }
     }
 }
 
 impl Canvas {
-    /// A new frame begins; `whole` says that all of its lines will pass. Else those that do not are blank.
-    pub(in super::super) fn begin(&mut self, whole: bool) {
+    /// A new frame begins, of which the lines from `first` on are wanted; `whole` says that all of them will pass. Else those that
+    /// do not are blank.
+    pub(in super::super) fn begin(&mut self, whole: bool, first: usize) {
+        self.passed_over = first;
         self.lines = [Line::Drawn; FRAME_HEIGHT];
         self.noted_before = 0;
         self.noted = 0;
@@ -60,7 +73,7 @@ impl Canvas {
 
     /// Lines that had to be drawn while the frame ran, of 240.
     pub fn lines_drawn_at_once(&self) -> usize {
-        FRAME_HEIGHT - self.noted
+        FRAME_HEIGHT - self.passed_over - self.noted
     }
 
     /// The lines that are drawn.

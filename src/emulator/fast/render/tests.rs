@@ -179,21 +179,24 @@ fn sums_of_runs(fast: &Fast, canvas: &Canvas, height: usize, kept: &mut TileSums
     rows
 }
 
-/// Runs frames in four ways: drawn by the beam, drawn from notes at their end, only shown from notes, and unseen.
+/// Runs frames in five ways: drawn by the beam, drawn from notes at their end, only shown from notes, all of them or from some line
+/// on, and unseen.
 fn compare(cart: &Arc<Cartridge>, video: &Video, count: u8) -> Result<(), TestCaseError> {
     let mut plain = console(cart, false);
     plain.run_frame([Buttons::NONE; 2], Draw::Skip);
     let state = placed(plain.export(), video);
-    let (mut noted, mut lent, mut unseen) = (console(cart, true), console(cart, true), console(cart, true));
-    let (mut canvas, mut kept) = (None, TileSums::default());
-    for fast in [&mut plain, &mut noted, &mut lent, &mut unseen] {
+    let [mut noted, mut lent, mut late, mut unseen] = std::array::from_fn(|_| console(cart, true));
+    let (mut canvas, mut later, mut kept) = (None, None, TileSums::default());
+    for fast in [&mut plain, &mut noted, &mut lent, &mut late, &mut unseen] {
         fast.import(&state).expect("the state came from this cartridge");
     }
     for frame in 0..count {
         let pads = [Buttons(frame), Buttons::NONE];
         plain.run_frame(pads, Draw::Picture);
         noted.run_frame(pads, Draw::Picture);
-        lent.run_frame_on::<Silent>(pads, &mut canvas);
+        lent.run_frame_on::<Silent>(pads, &mut canvas, 0);
+        let first = usize::from(frame + 1) * 47 % FRAME_HEIGHT;
+        late.run_frame_on::<Silent>(pads, &mut later, first);
         unseen.run_frame(pads, Draw::Skip);
         prop_assert_eq!(first_line(plain.frame(), noted.frame()), None, "drawn at the end, frame {}", frame);
         let shown = shown(&lent, canvas.as_deref().expect("the frame ran on it"));
@@ -204,7 +207,10 @@ fn compare(cart: &Arc<Cartridge>, video: &Video, count: u8) -> Result<(), TestCa
                 sums_of_pixels(plain.frame(), height).iter().zip(&found).position(|(plain, found)| plain != found);
             prop_assert_eq!(row, None, "rows of {} lines, frame {}", height, frame);
         }
-        for fast in [&noted, &lent, &unseen] {
+        let partly = self::shown(&late, later.as_deref().expect("the frame ran on it"));
+        let line = (first..FRAME_HEIGHT).find(|&line| plain.frame().row(line) != partly.row(line));
+        prop_assert_eq!(line, None, "shown from line {} on, frame {}", first, frame);
+        for fast in [&noted, &lent, &late, &unseen] {
             prop_assert_eq!(plain.export().first_difference(&fast.export()), None, "frame {}", frame);
         }
     }

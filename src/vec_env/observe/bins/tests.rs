@@ -79,15 +79,20 @@ proptest! {
         scroll in 0_u16..0x8000,
         fine_x in 0_u8..8,
     ) {
-        let mut machine = console(&writes, &memories, mask, scroll, fine_x);
-        let mut scratch = Scratch::default();
-        machine.run_frame_on::<Silent>([Buttons::NONE; 2], &mut scratch.canvas);
+        // One with all lines, one without those that the window does not show.
+        let mut consoles = [0, Observer::new(spec, EngineOptions::default()).first_line()].map(|seen_from| {
+            let mut machine = console(&writes, &memories, mask, scroll, fine_x);
+            let mut scratch = Scratch::default();
+            machine.run_frame_on::<Silent>([Buttons::NONE; 2], &mut scratch.canvas, seen_from);
+            (machine, scratch)
+        });
         let mut observe = |direct_bins: bool, tile_sums: bool, simd: bool| {
+            let (machine, scratch) = &mut consoles[usize::from(direct_bins)];
             let switches = EngineOptions { direct_bins, tile_sums, simd, ..EngineOptions::default() };
             let observer = Observer::new(spec, switches);
             // Not zeros: black has to be written.
             let mut out = vec![0xA5; observer.frame_bytes()];
-            observer.draw::<Silent>(&machine, false, &mut scratch, &mut out);
+            observer.draw::<Silent>(machine, false, scratch, &mut out);
             out
         };
         let plain = observe(false, false, false);

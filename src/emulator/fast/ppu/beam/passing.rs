@@ -2,7 +2,7 @@
 //! flag will do.
 
 use super::super::timeline::access_dot;
-use super::super::{NEVER, Ppu, UNKNOWN, mask};
+use super::super::{NEVER, NOBODYS, Ppu, UNKNOWN, mask};
 use super::{BACK_TO_LEFT, LAST_FETCH, right_of};
 use crate::emulator::nes::timing::{DOTS_PER_LINE, POST_RENDER_LINE, PRE_RENDER_LINE};
 
@@ -62,6 +62,7 @@ impl Ppu {
     }
 
     fn pass_visible(&mut self, to: u64) {
+        self.drawing |= self.line >= self.draws_from;
         let end = self.line_end();
         let whole = self.done == self.line_start && to >= end;
         if whole && self.beam_jumps && !self.drawing && (self.beam.ahead_is_plain || !self.rendering()) {
@@ -92,7 +93,7 @@ impl Ppu {
     /// All whole lines before `to`, which nobody sees and in which nothing changes.
     fn pass_unseen_lines(&mut self, to: u64) {
         let whole = (to - self.line_start) / u64::from(DOTS_PER_LINE);
-        let lines = (whole as u32).min(POST_RENDER_LINE - self.line);
+        let lines = (whole as u32).min(POST_RENDER_LINE.min(self.draws_from) - self.line);
         if self.rendering() {
             self.beam.pass_lines(lines);
             self.oam_addr = 0;
@@ -142,8 +143,10 @@ impl Ppu {
     /// Passes dots of one line one by one, or over whole tiles: up to the first write, and where no more pixels are to be
     /// drawn.
     fn pass_dots(&mut self, to: u64) {
-        // The picture is nobody's, and its pixels hit nothing more.
-        if self.hit && self.beam_jumps && !self.drawing && self.line < POST_RENDER_LINE {
+        // The picture is nobody's to its end, and its pixels hit nothing more. Where lines below are drawn, what the registers
+        // hold here may be shown there.
+        let unseen = !self.drawing && self.draws_from == NOBODYS;
+        if self.hit && self.beam_jumps && unseen && self.line < POST_RENDER_LINE {
             return self.pass_addresses(to);
         }
         if self.units.are_for(self.line) {

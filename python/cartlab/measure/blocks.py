@@ -147,8 +147,8 @@ def record(
     """
     timed = sides if requests is None else requests
     late = check_clocks(timed, paired)
-    out_of_turn = footing.check_turns(sides) if paired else None
-    dropped = contention.reason_to_drop(busy) or late or out_of_turn
+    # Turns are judged last: where the block is dropped anyway, nobody has to be accused.
+    dropped = contention.reason_to_drop(busy) or late or (footing.check_turns(sides) if paired else None)
     base, cand = sides["base"], sides["cand"]
 
     def per_step(values: Sequence[int]) -> float:

@@ -68,21 +68,15 @@ def _shown(footing: Footing) -> str:
 
 
 def check_turns(sides: Mapping[str, Side]) -> str | None:
-    """None, or why the block is dropped; Tampered where one side alone worked far beyond its turns."""
+    """None, or why the block is dropped; Tampered where one side alone worked in the other's turns."""
     for name, side in sides.items():
         other, whose = sides[OTHER[name]], NAMES[OTHER[name]]
         gap = _one_sided(side.ending_ns, other.ending_ns, _waited_more(side, other))
         most = tolerance_ns(side)
         if gap > most:
-            what = f"answers ended {gap / 1e6:.2f} ms later after their first byte than the {whose}'s"
-            if gap <= FAR * most:
-                return f"{BUSY}: the {NAMES[name]}'s {what}"
-            raise Tampered(
-                f"the {NAMES[name]}'s answers must end when they begin, but for threads going to sleep; "
-                f"its {what}",
-                "work after the answer's first byte is in nobody's clock",
-                details={"side": name, "ending_ns": gap},
-            )
+            # Never an accusation: on a busy machine threads go to sleep late, and on one side more so.
+            later = f"{gap / 1e6:.2f} ms later after their first byte than the {whose}'s"
+            return f"{BUSY}: the {NAMES[name]}'s answers ended {later}"
         gap = _one_sided(side.awake_ns, other.awake_ns)
         most = AWAKE_SHARE * statistics.median(other.ns) + AWAKE_NS
         if gap > most:

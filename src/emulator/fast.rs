@@ -33,7 +33,7 @@ use bus::{Bus, Interrupt};
 use cpu::Cpu;
 use jit::Jit;
 use probe::{Part, Probe, Silent};
-pub use render::{Avx2, BEFORE, Canvas, ColumnPart, Columns, Lines, PARTS, Run, Scene, Strip, TileSums};
+pub use render::{Avx2, BEFORE, Canvas, ColumnPart, Columns, Lines, NO_COLUMNS, PARTS, Run, Scene, Strip, TileSums};
 pub use saved::Saved;
 
 /// The frame before the first one.

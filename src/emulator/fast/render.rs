@@ -22,7 +22,7 @@ use super::ppu::{PaletteRam, VideoMemory};
 use super::probe::{Part, Probe};
 pub use canvas::Canvas;
 pub(super) use canvas::Note;
-pub use columns::{BEFORE, Columns, PARTS, Part as ColumnPart, Run, TileSums};
+pub use columns::{BEFORE, Columns, NO_COLUMNS, PARTS, Part as ColumnPart, Run, TileSums};
 pub use simd::Avx2;
 use std::marker::PhantomData;
 pub use strip::Strip;

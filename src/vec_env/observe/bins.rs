@@ -13,7 +13,7 @@ use super::window::{LEFT, WINDOW_WIDTH, Window};
 use super::{periods, simd};
 use crate::emulator::engine::EngineOptions;
 use crate::emulator::fast::probe::{Part, Probe};
-use crate::emulator::fast::{Avx2, BEFORE, ColumnPart, Columns, Lines, PARTS, Scene, Strip, TileSums};
+use crate::emulator::fast::{Avx2, BEFORE, ColumnPart, Columns, Lines, NO_COLUMNS, PARTS, Scene, Strip, TileSums};
 use std::ops::Range;
 
 /// Sums up observations of one size.
@@ -85,7 +85,7 @@ impl Bins {
             left: if cut { left + columns.start } else { left },
             place: 0,
             touched: 0,
-            slots: [[0; _]; PARTS],
+            slots: [NO_COLUMNS; PARTS],
             out,
         };
         let row_of = |line: usize| first_row + line - lines.start;

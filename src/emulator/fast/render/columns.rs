@@ -24,6 +24,8 @@ use std::sync::Arc;
 pub const BEFORE: usize = 8;
 /// The sums of a row's columns, with room before and behind for tiles and sprites that reach over the edges.
 pub type Columns = [u16; BEFORE + FRAME_WIDTH + 16];
+/// Columns to add to.
+pub const NO_COLUMNS: Columns = [0; BEFORE + FRAME_WIDTH + 16];
 /// Rows of an observation that a run touches at most.
 pub const PARTS: usize = 4;
 
@@ -78,7 +80,12 @@ pub struct TileSums {
 impl Default for TileSums {
     fn default() -> Self {
         // No key is 0: nothing is found at first.
-        Self { keys: Box::new([0; _]), sums: vec![[[0; 8]; PARTS]; PATTERNS * SHADES].into(), rom: None, epoch: 0 }
+        Self {
+            keys: Box::new([0; PATTERNS * SHADES]),
+            sums: vec![[[0; 8]; PARTS]; PATTERNS * SHADES].into(),
+            rom: None,
+            epoch: 0,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::super::Fast;
 use super::super::probe::Silent;
 use super::super::tests::{PRG_BYTES, busy_prg, cartridge};
-use super::{BEFORE, Canvas, ColumnPart, Lines, PARTS, Strip, TileSums};
+use super::{BEFORE, Canvas, ColumnPart, Lines, NO_COLUMNS, PARTS, Strip, TileSums};
 use crate::emulator::cart::Cartridge;
 use crate::emulator::engine::{Draw, Engine, EngineOptions, FRAME_HEIGHT, FRAME_WIDTH, Frame};
 use crate::emulator::nes::{Buttons, ConsoleState};
@@ -141,7 +141,7 @@ fn sums_of_pixels(frame: &Frame, height: usize) -> Vec<Vec<u16>> {
 
 /// The same from runs of its lines.
 fn sums_of_runs(fast: &Fast, canvas: &Canvas, height: usize, kept: &mut TileSums) -> Vec<Vec<u16>> {
-    let mut slots = [[0xA5A5; _]; PARTS];
+    let mut slots = [NO_COLUMNS.map(|_| 0xA5A5); PARTS];
     let mut rows = vec![Vec::new(); LINES.len().div_ceil(height)];
     let scene = fast.scene::<Silent>(canvas);
     scene.each_run((LINES.start, LINES.end), &mut Strip::default(), kept, |line, lines, kept| {

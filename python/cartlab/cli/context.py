@@ -97,7 +97,8 @@ class Context:
                 from cartlab.pipeline import notices
 
                 config = self.lab.load_config(self.repo)
-                notices.tell(config.notify, self.repo, self.root.path, written[before:], self.talk)
+                numbers = [number for number, _ in written[before:]]
+                notices.tell(config.notify, self.repo, self.root.path, numbers, self.talk)
 
     def line(self, words: str) -> str:
         """A command line that can be typed as it stands."""

@@ -33,8 +33,9 @@ LOCK = "autoresearch.lock"
 TEXTS = ("ideas.md", "scratchpad.md")
 FOLDERS = ("benchmarks/runs", "builds", "tmp")
 
-# Numbers of the events that this process appended, in order: what it did itself, whoever else writes.
-written: list[int] = []
+# Number and hash of the events that this process appended, in order: what it did itself, whoever else writes.
+# A number alone may be that of another ledger's event.
+written: list[tuple[int, str]] = []
 
 
 def utc_now() -> str:
@@ -156,7 +157,7 @@ class Ledger:
                 self._disk.sync_folder(self.root)
         self._tip = Tip(event["seq"], event["hash"], self._tip.size + len(line), self._tip.lines + 1)
         self._events.append(event)
-        written.append(event["seq"])
+        written.append((event["seq"], event["hash"]))
         return event
 
     def note(self, file: str, text: str, attempt: str | None = None, kind: str = "note") -> Event:

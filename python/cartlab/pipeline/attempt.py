@@ -216,11 +216,11 @@ class Attempt:
         """Tampered where this attempt, or its pair, got blocks or a decision that this process did not write:
         a build runs as the user and may reach the ledger.
         """
-        mine = set(written)
+        mine = {digest for _, digest in written}
         for event in reversed(self.ledger.events()):
             if event["seq"] <= self.last_seq:
                 return
-            if event["type"] in ("block", "decision") and event["seq"] not in mine:
+            if event["type"] in ("block", "decision") and event["hash"] not in mine:
                 body = event["body"]
                 if event["attempt"] == self.id or self._is_of_pair(event["attempt"]):
                     raise Tampered(

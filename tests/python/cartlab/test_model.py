@@ -147,7 +147,8 @@ def test_each_error_has_its_code_and_a_known_status() -> None:
             if error.status != "refused":
                 assert model.STATUSES[error.status].exit_code == error.exit_code
             codes[name] = error.exit_code
-    assert sorted(set(codes.values())) == [1, 2, *range(12, 26), 130]
+    # 13, busy_invalid, is a verdict over whole runs: no call ends in it.
+    assert sorted(set(codes.values())) == [1, 2, 12, *range(14, 26), 130]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ _room(
 _room(
     "python/cartlab/measure",
     "cartlab",
-    "clocks contention witnesses commands measure layouts adversary legacy_run",
+    "clocks contention witnesses commands measure layouts adversary legacy_run adversary_outside",
 )
 _room("python/cartlab/sources", "cartlab", "sources lineage layouts checks adversary cli_edges")
 

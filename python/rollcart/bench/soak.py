@@ -7,6 +7,7 @@ all drawn from one seed. What comes out (observations, rewards, ends, infos, sna
 from __future__ import annotations
 
 import argparse
+import ctypes
 import hashlib
 import json
 import resource
@@ -41,6 +42,18 @@ class Run:
 def resident() -> int:
     """Bytes of memory that this process holds now."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def at_rest(env: NesVectorEnv) -> int:
+    """resident() with nothing being translated, and what was freed given back.
+
+    The compiler takes tens of MiB for a moment and the C library keeps them: that is no growth.
+    """
+    env._settle()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it (man 3 malloc_trim)
+    if trim is not None:
+        trim(0)
+    return resident()
 
 
 def play(steps: int, lanes: int, seed: int, say: Callable[[str], None] = lambda _: None) -> Run:
@@ -81,14 +94,14 @@ def play(steps: int, lanes: int, seed: int, say: Callable[[str], None] = lambda 
         if call % _FORK == 0:
             env.fork(int(rng.integers(lanes)), mask)
         if call == calls // 10:
-            first = resident()
+            first = at_rest(env)
         if time.monotonic() - told > 2:
             told = time.monotonic()
             left = (told - began) / max(call, 1) * (calls - call)
             say(f"{call * lanes:,} of {calls * lanes:,} steps, {resident() >> 20} MiB, {left:.0f} s to go")
+    now = at_rest(env)
     done = env.profile()
     env.close()
-    now = resident()
     return Run(
         steps=calls * lanes,
         resets=int(done["resets"]),

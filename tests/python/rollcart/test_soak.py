@@ -31,6 +31,23 @@ def test_u20_growth_and_drift_are_told(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert "GREW" in (told := capsys.readouterr().out) and "DIFFER" in told
 
 
+def test_a_leak_is_growth_and_what_a_compiler_held_is_not() -> None:
+    """32 MiB in blocks that the C library keeps when they are freed; between them one that stays in use."""
+    code = (
+        "import sys, rollcart; from rollcart.bench.soak import at_rest\n"
+        "env = rollcart.NesVectorEnv(); env.reset(); before = at_rest(env)\n"
+        "held = [bytes(100_000) for _ in range(320)]; last = bytes(100_000)\n"
+        "if sys.argv[1] == 'freed': held = None\n"
+        "print(at_rest(env) - before)\n"
+    )
+    grown = {}
+    for case in ("held", "freed"):
+        done = subprocess.run([sys.executable, "-c", code, case], capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stderr
+        grown[case] = int(done.stdout)
+    assert grown["held"] > soak.MOST_GROWTH > grown["freed"], grown
+
+
 def test_another_seed_is_other_work() -> None:
     assert soak.play(640, 4, 1).checksum != soak.play(640, 4, 2).checksum
 

@@ -204,11 +204,8 @@ def test_u27_no_warning_comes_from_a_hundred_steps_under_strict_numpy() -> None:
 
 
 MEMORY = """
-import os, resource
 import rollcart
-def resident():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * resource.getpagesize()
+from rollcart.bench.soak import at_rest
 def make():
     return rollcart.NesVectorEnv(num_envs=4, num_threads=2, max_episode_steps=3, resize=(12, 10),
                                  frame_skip=1, autoreset_mode="SameStep")
@@ -226,7 +223,7 @@ def make():
     ],
 )
 def test_u20_memory_does_not_grow(work: str) -> None:
-    measured = f"{work}\nbefore = resident()\n{work}\nprint(resident() - before)"
+    measured = f"{work}\nbefore = at_rest(env)\n{work}\nprint(at_rest(env) - before)"
     done = run(f"{MEMORY}\nenv = make(); env.reset()\n{measured}")
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 8 << 20

@@ -51,6 +51,11 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--seed", type=int, default=1, help="seed of lanes and policy (default 1)")
     out.add_argument("--json", action="store_true", help="one JSON object on stdout, all else on stderr")
     out.add_argument(
+        "--keep",
+        action="store_true",
+        help="hold the results of 32 steps, as cartlab's slices do; else each goes before the next step",
+    )
+    out.add_argument(
         "--stable-retro-baseline",
         action="store_true",
         help="take turns with stable-retro, tuned as an expert would, and report the ratio",
@@ -84,7 +89,7 @@ def main(argv: list[str], adapter: Any, params: dict[str, Any], sources: Path) -
 
 def run(args: argparse.Namespace, adapter: Any, params: dict[str, Any]) -> int:
     """Take the turns and print the report; the exit code."""
-    sides = [rollcart_side(adapter, params, args.seed)]
+    sides = [rollcart_side(adapter, params, args.seed, args.keep)]
     try:
         if args.stable_retro_baseline:
             print("trying arrangements of stable-retro's processes", file=sys.stderr)
@@ -139,18 +144,35 @@ def wrapped_game(rom: Path, into: Path, seed: int) -> dict[str, Any]:
     return {"game": folder.name, "rom_path": str(folder / "rom.nes"), "states": tuple(names)}
 
 
-def rollcart_side(adapter: Any, params: dict[str, Any], seed: int) -> sps.Side:
-    """The working tree's environment, driven as cartlab's slice server drives it."""
+def rollcart_side(adapter: Any, params: dict[str, Any], seed: int, keep: bool) -> sps.Side:
+    """The working tree's environment under the frozen policy.
+
+    keep: hold all results of a slice, as cartlab does to hash them (14 MB of observations at 16 lanes, which
+    no processor's nearest caches hold). Otherwise each step's results go before the next step, as the peer's
+    are overwritten.
+    """
     session = adapter.open({"params": params}, seed, None)
+    policy = adapter.Policy(session.lanes, seed)
+    drawn: list[Any] = []
+    kept: list[Any] = []
 
     def prepare(steps: int) -> None:
-        session.forget()
-        session.prepare(steps)
+        kept.clear()
+        session.prepare(0)
+        drawn[:] = policy.draw(steps)
+
+    def run() -> None:
+        step = session.env.step
+        if keep:
+            for actions in drawn:
+                kept.append(step(actions))
+        else:
+            for actions in drawn:
+                step(actions)
 
     threads = params.get("num_threads") or "all usable"
-    note = f"{params['num_envs']} lanes, {threads} threads"
-    cores = session.env.num_threads
-    return sps.Side("rollcart", session.lanes, prepare, session.run, session.close, note, cores)
+    note = f"{params['num_envs']} lanes, {threads} threads" + (", results kept" if keep else "")
+    return sps.Side("rollcart", session.lanes, prepare, run, session.close, note, session.env.num_threads)
 
 
 def retro_side(adapter: Any, params: dict[str, Any], seed: int, seconds: float) -> sps.Side:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,36 @@ def test_u36_the_default_is_the_processors_that_this_process_may_use() -> None:
         "print(rollcart.NesVectorEnv(num_envs=8).num_threads)"
     )
     assert done.stdout.strip() == "1", done.stderr
+
+
+@pytest.fixture
+def one_cpu_group() -> Iterator[Path]:
+    """A control group of our own whose quota is one processor's time; skips where none may be made."""
+    for parent, limit in (("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us"), ("/sys/fs/cgroup", "cpu.max")):
+        group = Path(parent, f"rollcart-test-{os.getpid()}")
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            (group / limit).write_text("100000")  # of a period of 100,000 us
+        except OSError:
+            group.rmdir()
+            continue
+        yield group
+        group.rmdir()
+        return
+    pytest.skip("control groups may not be made here")
+
+
+def test_threads_follow_the_quota_of_the_control_group(one_cpu_group: Path) -> None:
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one processor is all there is")
+    done = run(
+        f"import os; open({str(one_cpu_group / 'cgroup.procs')!r}, 'w').write(str(os.getpid()))\n"
+        "import rollcart; print(rollcart.NesVectorEnv(num_envs=8).num_threads)"
+    )
+    assert done.stdout.split() == ["1"], done.stderr
 
 
 def test_rg20_closing_twice_is_harmless_and_later_calls_say_so() -> None:

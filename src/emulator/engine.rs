@@ -61,7 +61,7 @@ impl Default for EngineOptions {
 pub type Switch = (&'static str, fn(&mut EngineOptions) -> &mut bool);
 
 /// Every switch.
-pub const SWITCHES: [Switch; 15] = [
+pub const SWITCHES: [Switch; 16] = [
     ("idle_skip", |options| &mut options.idle_skip),
     ("poll_skip", |options| &mut options.poll_skip),
     ("kept_deadlines", |options| &mut options.kept_deadlines),
@@ -77,6 +77,7 @@ pub const SWITCHES: [Switch; 15] = [
     ("jit_polls", |options| &mut options.jit.polls),
     ("jit_registers", |options| &mut options.jit.registers),
     ("jit_returns", |options| &mut options.jit.returns),
+    ("jit_stores", |options| &mut options.jit.stores),
 ];
 
 /// The environment variable that names switches to be off where nothing else is asked for.
@@ -118,13 +119,24 @@ pub struct JitOptions {
     pub registers: bool,
     /// A return looks first at where the subroutine's calls come from, and RTI and jumps to themselves are translated.
     pub returns: bool,
+    /// Accesses to registers that move no interrupt end no block, and several stores in a row to the PPU are one call.
+    pub stores: bool,
     /// Varies where code lies in memory: the order of functions and the space between them.
     pub layout_seed: u64,
 }
 
 impl Default for JitOptions {
     fn default() -> Self {
-        Self { on: true, links: true, dead_flags: true, polls: true, registers: true, returns: true, layout_seed: 0 }
+        Self {
+            on: true,
+            links: true,
+            dead_flags: true,
+            polls: true,
+            registers: true,
+            returns: true,
+            stores: true,
+            layout_seed: 0,
+        }
     }
 }
 

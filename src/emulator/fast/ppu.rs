@@ -17,6 +17,8 @@ mod palette;
 mod registers;
 mod snapshot;
 mod sprites;
+#[cfg(feature = "jit")]
+mod stores;
 mod timeline;
 
 use super::bus::NEVER;
@@ -29,6 +31,8 @@ pub(super) use memory::VideoMemory;
 pub(super) use palette::PaletteRam;
 use registers::OpenBus;
 pub(super) use sprites::{SPRITES_PER_LINE, sprite_height, sprite_row};
+#[cfg(feature = "jit")]
+pub(super) use stores::{Source, Store};
 pub(super) use timeline::Stop;
 use timeline::{Event, FIRST_DOT};
 

@@ -26,8 +26,9 @@ use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 
 use super::calls;
-use super::decode::Flow;
+use super::decode::{Flow, Instruction};
 use super::graph::{Block, Graph, MOST_CYCLES};
+use super::stores::{self, Rows};
 use super::{Image, code::Exit};
 use crate::emulator::fast::bus::layout;
 use crate::emulator::fast::cpu::Cpu;
@@ -97,6 +98,9 @@ struct Emitter<'a, 'f> {
     poll_call: SigRef,
     reader_call: SigRef,
     writer_call: SigRef,
+    row_call: SigRef,
+    /// The rows of stores that the code calls with.
+    rows: &'a mut Rows,
     /// Cycles since `TIME`, up to the instruction at hand.
     elapsed: i64,
     data_bus: DataBus,
@@ -119,6 +123,7 @@ pub(super) fn emit(
     program: &Program,
     number: u16,
     entries: std::ops::Range<u16>,
+    rows: &mut Rows,
     function: &mut Function,
     context: &mut FunctionBuilderContext,
 ) {
@@ -136,6 +141,7 @@ pub(super) fn emit(
     let poll_call = builder.import_signature(call_signature(program.call_conv, &[I64, I64, I32, I32], Some(I64)));
     let reader_call = builder.import_signature(call_signature(program.call_conv, &[I64, I64], Some(I32)));
     let writer_call = builder.import_signature(call_signature(program.call_conv, &[I64, I64, I32], None));
+    let row_call = builder.import_signature(call_signature(program.call_conv, &[I64, I64, I64, I64], None));
     let blocks = &program.graph.blocks;
     let own = |block: &Block| block.function == number;
     let labels = blocks.iter().map(|block| own(block).then(|| builder.create_block())).collect();
@@ -153,6 +159,8 @@ pub(super) fn emit(
         poll_call,
         reader_call,
         writer_call,
+        row_call,
+        rows,
         elapsed: 0,
         data_bus,
     };
@@ -234,18 +242,28 @@ impl Emitter<'_, '_> {
         self.elapsed = 0;
         self.data_bus = DataBus::Stored;
         let [inner @ .., last] = block.instructions.as_slice() else { return };
-        for instruction in inner {
-            self.operation(instruction);
-            self.elapsed += i64::from(instruction.row.cycles);
+        if matches!(last.flow, Flow::Next | Flow::Bus | Flow::Left) {
+            self.operations(&block.instructions);
+            self.pass_time();
+            self.edge(block, last.end, 0);
+        } else {
+            self.operations(inner);
+            self.flow(block, last);
         }
-        match last.flow {
-            Flow::Next | Flow::Bus | Flow::Left => {
-                self.operation(last);
-                self.elapsed += i64::from(last.row.cycles);
-                self.pass_time();
-                self.edge(block, last.end, 0);
-            }
-            _ => self.flow(block, last),
+    }
+
+    fn operations(&mut self, instructions: &[Instruction]) {
+        let mut rest = instructions;
+        while let [instruction, ..] = rest {
+            let row = if self.program.graph.rows_of_stores() { stores::row(rest) } else { None };
+            let (length, cycles) = if let Some(row) = row {
+                self.store_row(row)
+            } else {
+                self.operation(instruction);
+                (1, i64::from(instruction.row.cycles))
+            };
+            self.elapsed += cycles;
+            rest = &rest[length..];
         }
     }
 

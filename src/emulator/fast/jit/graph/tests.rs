@@ -12,6 +12,7 @@ const ALL: Passes = Passes {
     polls: true,
     registers: true,
     returns: true,
+    stores: true,
     layout_seed: 0,
 };
 

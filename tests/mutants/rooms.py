@@ -25,7 +25,8 @@ _room(
 _room(
     "python/cartlab/measure",
     "cartlab",
-    "clocks contention witnesses commands measure layouts adversary legacy_run adversary_outside",
+    "slices footing clocks build_first worker blocks contention "
+    "witnesses commands measure layouts adversary legacy_run adversary_outside",
 )
 _room("python/cartlab/sources", "cartlab", "sources lineage layouts checks adversary cli_edges")
 

@@ -67,9 +67,8 @@ class Counter:
 
     def end(self) -> None:
         """Leave nothing behind, whatever happened."""
-        if self._process.poll() is None:
-            self._process.kill()
-            self._process.wait()
+        self._process.kill()
+        self._process.wait()
         self._close()
 
     def _close(self) -> None:

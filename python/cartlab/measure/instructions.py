@@ -26,7 +26,6 @@ from cartlab.measure.slices import NAMES
 from cartlab.measure.worker import LIMITS_S, Worker
 from cartlab.model import Build, Plan, Workload
 
-WARM_STEPS = 2
 STEPS = 4
 COUNTED_STEPS = 64
 # Names relative to the worker's own folder, where vgdb finds it.
@@ -74,7 +73,7 @@ def count(plan: Plan, builds: Mapping[str, Build], adapter: Path) -> Instruction
 
 
 def _small(workload: Workload) -> Workload:
-    smaller = workload.params.get("witness") or {}
+    smaller = workload.params.get("witness", {})
     params = {key: value for key, value in {**workload.params, **smaller}.items() if key != "witness"}
     return replace(workload, params=params)
 
@@ -82,9 +81,7 @@ def _small(workload: Workload) -> Workload:
 def _by_perf(side: str, build: Build, adapter: Path, workload: Workload, seed: int) -> float:
     with Worker(NAMES[side], build, adapter) as worker:
         worker.open(workload, seed, 0)
-        for _ in range(2):
-            worker.run(COUNTED_STEPS)
-            worker.ask("digest", obs_steps=[])
+        _warm_up(worker, COUNTED_STEPS)
         with counters.attached(worker.pid, worker.scratch / "perf.out") as counter:
             counter.on()
             worker.run(COUNTED_STEPS)
@@ -98,10 +95,7 @@ def _by_callgrind(side: str, build: Build, adapter: Path, workload: Workload, se
     limits = {op: _SLOWER * limit for op, limit in LIMITS_S.items()}
     with Worker(NAMES[side], build, adapter, limits=limits, under=TOOL) as worker:
         worker.open(workload, seed, 0)
-        worker.run(WARM_STEPS)
-        worker.ask("digest", obs_steps=[])
-        worker.run(STEPS)
-        worker.ask("digest", obs_steps=[])
+        _warm_up(worker, STEPS)
         _switch(worker, "on")
         worker.run(STEPS)
         _switch(worker, "off")
@@ -110,6 +104,13 @@ def _by_callgrind(side: str, build: Build, adapter: Path, workload: Workload, se
     if found is None:
         raise OSError("no count in its output")
     return int(found[1].replace(",", "")) / STEPS
+
+
+def _warm_up(worker: Worker, steps: int) -> None:
+    """Twice what is counted then; the digest also draws the actions of the next slice."""
+    for _ in range(2):
+        worker.run(steps)
+        worker.ask("digest", obs_steps=[])
 
 
 def _switch(worker: Worker, state: str) -> None:

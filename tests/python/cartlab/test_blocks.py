@@ -29,7 +29,7 @@ QUIET = Contention(0.01, 0.0, 0.2, 0.0, 1.9, 5.0)
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bare_lab.Lab:
     for op in workers.LIMITS_S:
-        monkeypatch.setitem(workers.LIMITS_S, op, 20.0)  # type: ignore[misc]
+        monkeypatch.setitem(workers.LIMITS_S, op, 10.0)  # type: ignore[misc]
     return bare_lab.make(tmp_path)
 
 

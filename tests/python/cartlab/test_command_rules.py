@@ -255,6 +255,12 @@ def test_the_controllers_clock_is_a_metric_where_it_is_asked_for(tmp_path: Path)
     assert by_wall.metrics == {"wall_seconds": by_wall.wall_ns / 1e9}
 
 
+def test_a_process_is_held_to_how_long_it_lived(tmp_path: Path) -> None:
+    lying = a_workload("echo METRIC rate=100", direction="lower", unit="s")
+    with pytest.raises(Tampered, match="the candidate says that rate took 100"):
+        once(tmp_path, lying)
+
+
 # --- a suite
 
 # As pytest-benchmark's command line, as far as it is given: it notes what it got and writes the report.

@@ -90,7 +90,7 @@ shutil.copy("trace", sys.argv[-1])
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bare_lab.Lab:
     for op in workers.LIMITS_S:
-        monkeypatch.setitem(workers.LIMITS_S, op, 20.0)  # type: ignore[misc]
+        monkeypatch.setitem(workers.LIMITS_S, op, 10.0)  # type: ignore[misc]
     monkeypatch.setattr(counters, "_LIMIT_S", 10.0)
     return bare_lab.make(tmp_path)
 

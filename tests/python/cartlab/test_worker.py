@@ -23,7 +23,7 @@ from cartlab.measure.worker import Worker
 from cartlab.model import Build
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="what is looked at is Linux's")
-LIMITS = {"open": 20.0, "run": 20.0, "digest": 20.0, "verify": 20.0, "close": 20.0}
+LIMITS = dict.fromkeys(("open", "run", "digest", "verify", "close"), 10.0)
 BUILT = "a" * 64
 
 # What every server here begins with: `ask()` waits for a request, `say(...)` writes at once, and `note(word)`
@@ -234,7 +234,7 @@ def test_what_does_not_end_within_its_limit_is_killed(start: Start) -> None:
         ("os._exit(0)", "with exit code 0"),
         ("os._exit(3)", "with exit code 3"),
         ("os.kill(os.getpid(), 9)", "with signal 9"),
-        ("os.close(1); time.sleep(0.3); os._exit(4)", "with exit code 4"),
+        ("os.close(1); time.sleep(0.2); os._exit(4)", "with exit code 4"),
         ("os.close(1); time.sleep(25)", "with exit code None"),
     ],
 )

@@ -4,35 +4,33 @@
                                                 the same for both sides
     ROOT/builds/KEY/{out/, link/, build.log, stamp.json}    a finished build
 
-Key: tree, toolchain, build flags, Python, lock files, and whether the target folder was fresh. `screen` may
-share a cargo target folder between refs (a fresh build serves it as well); the accept tiers never do. The
-stamp's digests are compared again whenever a build is used, so a build that another one changed on disk is
-made anew.
+Key: tree (lock files are part of it), toolchain, build flags, Python, and whether the target folder was
+fresh. `screen` may share a cargo target folder between refs (a fresh build serves it as well); the accept
+tiers never do. The stamp's digests are compared again whenever a build is used, so a build that another one
+changed on disk is made anew.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
-import fnmatch
 import platform
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
 from cartlab.errors import BadInput, BadRoot, BuildFailed
 from cartlab.model import Build, Ref, digest_of
 from cartlab.processes import run_shell, tail
-from cartlab.sources.export import Entry, export, listing
+from cartlab.sources.export import export
 from cartlab.sources.stamps import finish, load
 from cartlab.sources.tools import Recipe, environment, flags, toolchain
 
 _TAIL = 3000
 _ROOM = 4 << 20  # bytes
-_LOCKS = ("Cargo.lock", "*.lock", "requirements*.txt", "rust-toolchain*")
 Progress = Callable[[str], None]
 
 
@@ -45,14 +43,9 @@ class Project(Protocol):
     def build(self) -> Recipe: ...
 
 
-def key_of(config: Project, ref: Ref, *, fresh: bool, entries: Mapping[str, Entry], folder: Path) -> str:
+def key_of(config: Project, ref: Ref, *, fresh: bool, folder: Path) -> str:
     """The cache key: 32 hex digits over everything that goes into a build."""
     spec = config.build
-    locks = {
-        name: entry.object_id
-        for name, entry in entries.items()
-        if "/" not in name and any(fnmatch.fnmatch(name, pattern) for pattern in _LOCKS)
-    }
     parts = {
         "tree": ref.tree,
         "toolchain": dict(toolchain(folder)),
@@ -63,7 +56,6 @@ def key_of(config: Project, ref: Ref, *, fresh: bool, entries: Mapping[str, Entr
             "caller": flags(),
         },
         "python": [sys.implementation.cache_tag, platform.python_version(), platform.machine()],
-        "locks": locks,
         "fresh": fresh,
     }
     return digest_of(parts)[:32]
@@ -93,11 +85,7 @@ def build(
     ROOT/tmp/build/lock.
     """
     repo = repo_of(config)
-    entries = listing(repo, ref.tree)
-    keys = [
-        key_of(config, ref, fresh=kind, entries=entries, folder=repo)
-        for kind in ((True,) if fresh else (False, True))
-    ]
+    keys = [key_of(config, ref, fresh=kind, folder=repo) for kind in ((True,) if fresh else (False, True))]
     for key in keys:
         found = load(ref, key, root / "builds" / key)
         if found:

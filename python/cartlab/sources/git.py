@@ -95,7 +95,7 @@ def top(folder: Path) -> Path:
 def dirty(repo: Path) -> list[str]:
     """Paths with uncommitted changes, untracked ones too, as `git status` names them."""
     out = tell(repo, "status", "--porcelain=v1", "-z", "--untracked-files=normal", "--no-renames")
-    return [shown(entry[3:]) for entry in out.split(b"\0") if len(entry) > 3]
+    return [shown(entry[3:]) for entry in out.split(b"\0") if entry]
 
 
 def shown(name: bytes) -> str:

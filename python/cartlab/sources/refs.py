@@ -73,7 +73,7 @@ def first_parents(repo: Path, good: Ref, bad: Ref) -> list[Step]:
         commit, parents, subject, names = git.shown(part).split("\x02", 3)
         paths = tuple(name for name in names.strip("\0\n").split("\0") if name)
         steps.append(Step(commit, subject, paths))
-    if not steps or parents.split()[:1] != [good.commit]:
+    if parents.split()[:1] != [good.commit]:
         raise BadRef(
             f"{good.name!r} must be an earlier commit on the first-parent line of {bad.name!r}; it is not",
             f"`git log --first-parent --oneline {bad.name}` lists that line",
@@ -90,7 +90,7 @@ def _unknown(repo: Path, text: str) -> BadRef:
         return BadRef(f"{text!r} must name a commit; it names a {kind}", "give a branch, tag or commit")
     if _HEX.fullmatch(text):
         same = git.ask(repo, "rev-parse", f"--disambiguate={text}").stdout.decode().split()
-        if len(same) > 1:
+        if same:
             short = ", ".join(name[:12] for name in same[:5])
             return BadRef(
                 f"{text!r} must name one commit; {len(same)} objects begin with it: {short}", "add digits"

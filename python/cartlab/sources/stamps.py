@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from cartlab import disk
 from cartlab.errors import Tampered
 from cartlab.model import Build, Ref
 
@@ -35,7 +33,9 @@ def finish(ref: Ref, build_id: str, folder: Path, artifact: str, seconds: float,
         "fresh": fresh,
         "files": files,
     }
-    _write_last(folder / STAMP, stamp)
+    # Last and at once: a build without its stamp does not exist.
+    text = json.dumps(stamp, sort_keys=True, indent=1)
+    disk.replace_bytes(disk.Disk(), folder / STAMP, text.encode())
     return Build(ref, build_id, str(folder / "out"), artifact, files[artifact], seconds, False)
 
 
@@ -65,7 +65,7 @@ def check(build: Build) -> None:
     folder = Path(build.path)
     try:
         stamped = json.loads((folder.parent / STAMP).read_text())["files"]
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError):
         stamped = None
     if stamped != manifest(folder):
         raise Tampered(
@@ -99,13 +99,3 @@ def compile_python(out: Path) -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
     )
-
-
-def _write_last(path: Path, stamp: Mapping[str, Any]) -> None:
-    """Atomically: a build without its stamp does not exist."""
-    draft = path.with_suffix(".draft")
-    with draft.open("w") as file:
-        json.dump(stamp, file, sort_keys=True, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)

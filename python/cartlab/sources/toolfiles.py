@@ -39,9 +39,8 @@ def remembered(memory: Path, seen: str, ask: Callable[[], str]) -> str:
             return str(known["toolchain"])
     found = ask()
     with contextlib.suppress(OSError):
-        if memory.parent.is_dir():
-            text = json.dumps({"files": seen, "toolchain": found})
-            disk.replace_bytes(disk.Disk(), memory, text.encode())
+        text = json.dumps({"files": seen, "toolchain": found})
+        disk.replace_bytes(disk.Disk(), memory, text.encode())
     return found
 
 

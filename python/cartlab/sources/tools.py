@@ -28,6 +28,7 @@ _FLAGS = (
     "RUSTUP_TOOLCHAIN",
     "MACOSX_DEPLOYMENT_TARGET",
 )
+_ANSWERS_WITHIN_S = 60.0  # a compiler that says nothing so long is as good as none
 _FLAG_PREFIXES = ("CARGO_PROFILE_", "CARGO_BUILD_", "CARGO_ENCODED_", "CARGO_TARGET_", "CFLAGS_")
 _NOT_FLAGS = ("CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "CARGO_BUILD_JOBS")
 # Handed on because a build needs them to run at all.
@@ -58,27 +59,28 @@ def toolchain(folder: Path) -> Mapping[str, str]:
     left out.
     """
     found = {"python": f"{platform.python_implementation()} {platform.python_version()}"}
-    # All at once: `next` may ask too, and is to answer at once.
-    asked = {}
-    for name, flag in _TOOLS:
-        with contextlib.suppress(OSError):
-            asked[name] = subprocess.Popen(
-                [name, flag],
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
-    for name, process in asked.items():
-        try:
-            out, _ = process.communicate(timeout=60)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            continue
-        if process.returncode == 0:
-            text = out.decode(errors="replace").strip()
-            found[name] = text if name == "rustc" else text.partition("\n")[0]
+    with contextlib.ExitStack() as running:
+        # All at once: `next` may ask too, and is to answer at once.
+        asked = {}
+        for name, flag in _TOOLS:
+            with contextlib.suppress(OSError):
+                process = subprocess.Popen(
+                    [name, flag],
+                    cwd=folder,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                )
+                asked[name] = running.enter_context(process)
+        for name, process in asked.items():
+            try:
+                out, _ = process.communicate(timeout=_ANSWERS_WITHIN_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                continue
+            if process.returncode == 0:
+                text = out.decode(errors="replace").strip()
+                found[name] = text if name == "rustc" else text.partition("\n")[0]
     return found
 
 

@@ -28,7 +28,11 @@ _room(
     "slices footing clocks build_first command_rules worker counting blocks contention "
     "witnesses commands measure layouts adversary legacy_run adversary_outside",
 )
-_room("python/cartlab/sources", "cartlab", "sources lineage layouts checks adversary cli_edges")
+_room(
+    "python/cartlab/sources",
+    "cartlab",
+    "ref_rules export_rules build_rules tool_rules lineage sources layouts checks adversary cli_edges",
+)
 
 # The environment. Rows of files come before the row of their folder: the first that fits is taken.
 _LANES = "vec_infos vec_autoreset rg_every_mode vec_observe vec_snapshot vec_seeding vec_sending vec_life"

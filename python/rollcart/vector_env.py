@@ -58,8 +58,8 @@ class NesVectorEnv(SendReceive):
         signals: Tell in the infos what the game's signals.json derives from memory (docs/stable-retro.md).
         engine: "fast".
         engine_options: A dict: `ram_fill` (0xFF), and switches (True): `idle_skip`, `poll_skip`, `line_log`,
-            `kept_deadlines`, `beam_jumps`, `direct_bins`, `tile_sums`, `simd`, `state_copies`, `jit` and its
-            passes `jit_links`, `jit_dead_flags`, `jit_polls`, `jit_registers`, `jit_returns`, `jit_stores`;
+            `kept_deadlines`, `beam_jumps`, `direct_bins`, `tile_sums`, `joined_sums`, `simd`, `state_copies`,
+            `jit` and its passes `jit_links`, `jit_dead_flags`, `jit_polls`, `jit_registers`, `jit_returns`;
             `layout_seed` (0). docs/engine.md says what each does.
         frame_skip: Frames a step.
         frame_stack: Observations in an image, newest last; an episode's first observation fills all (but

@@ -32,6 +32,8 @@ pub struct EngineOptions {
     pub direct_bins: bool,
     /// Sum up lines that are only written down by tiles, without drawing them.
     pub tile_sums: bool,
+    /// Sum them up by an observation's outputs at once, not by columns, where its width allows it.
+    pub joined_sums: bool,
     /// Use wide instructions where the processor has them.
     pub simd: bool,
     /// Save and load states within the process as copies of the console's own structures, not as plain data.
@@ -50,6 +52,7 @@ impl Default for EngineOptions {
             beam_jumps: true,
             direct_bins: true,
             tile_sums: true,
+            joined_sums: true,
             simd: true,
             state_copies: true,
             jit: JitOptions::default(),
@@ -69,6 +72,7 @@ pub const SWITCHES: [Switch; 16] = [
     ("beam_jumps", |options| &mut options.beam_jumps),
     ("direct_bins", |options| &mut options.direct_bins),
     ("tile_sums", |options| &mut options.tile_sums),
+    ("joined_sums", |options| &mut options.joined_sums),
     ("simd", |options| &mut options.simd),
     ("state_copies", |options| &mut options.state_copies),
     ("jit", |options| &mut options.jit.on),
@@ -77,7 +81,6 @@ pub const SWITCHES: [Switch; 16] = [
     ("jit_polls", |options| &mut options.jit.polls),
     ("jit_registers", |options| &mut options.jit.registers),
     ("jit_returns", |options| &mut options.jit.returns),
-    ("jit_stores", |options| &mut options.jit.stores),
 ];
 
 /// The environment variable that names switches to be off where nothing else is asked for.
@@ -119,24 +122,13 @@ pub struct JitOptions {
     pub registers: bool,
     /// A return looks first at where the subroutine's calls come from, and RTI and jumps to themselves are translated.
     pub returns: bool,
-    /// Accesses to registers that move no interrupt end no block, and several stores in a row to the PPU are one call.
-    pub stores: bool,
     /// Varies where code lies in memory: the order of functions and the space between them.
     pub layout_seed: u64,
 }
 
 impl Default for JitOptions {
     fn default() -> Self {
-        Self {
-            on: true,
-            links: true,
-            dead_flags: true,
-            polls: true,
-            registers: true,
-            returns: true,
-            stores: true,
-            layout_seed: 0,
-        }
+        Self { on: true, links: true, dead_flags: true, polls: true, registers: true, returns: true, layout_seed: 0 }
     }
 }
 

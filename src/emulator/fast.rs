@@ -33,7 +33,10 @@ use bus::{Bus, Interrupt};
 use cpu::Cpu;
 use jit::Jit;
 use probe::{Part, Probe, Silent};
-pub use render::{Avx2, BEFORE, Canvas, ColumnPart, Columns, Lines, NO_COLUMNS, PARTS, Run, Scene, Strip, TileSums};
+pub use render::{
+    Avx2, BEFORE, Canvas, ColumnPart, Columns, Joined, Lines, NO_COLUMNS, OUTPUTS, PARTS, PERIOD, PERIOD_OUTPUTS, Run,
+    Scene, Strip, TileSums, first_column,
+};
 pub use saved::Saved;
 
 /// The frame before the first one.

@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 
-/// Looks at what is waited for before sleep, some 100 microseconds in all: longer than what Python does between two steps.
-const LOOKS: u32 = 256;
+/// Looks at what is waited for before sleep: a few microseconds in all.
+const LOOKS: u32 = 64;
 
 /// The door's lowest bits count who is inside, then comes whether it is open, then the number of the call.
 const INSIDE: u64 = 0xFFFF;

@@ -31,7 +31,7 @@ fn config() -> ProptestConfig {
     }
 }
 
-fn options(on: bool, links: bool, dead_flags: bool, [calls, stores]: [bool; 2], idle_skip: bool) -> EngineOptions {
+fn options(on: bool, links: bool, dead_flags: bool, calls: bool, idle_skip: bool) -> EngineOptions {
     let jit = JitOptions {
         on,
         links,
@@ -39,7 +39,6 @@ fn options(on: bool, links: bool, dead_flags: bool, [calls, stores]: [bool; 2], 
         polls: links,
         registers: calls,
         returns: calls,
-        stores,
         layout_seed: u64::from(links),
     };
     EngineOptions { idle_skip, poll_skip: idle_skip, kept_deadlines: on, jit, ..EngineOptions::default() }
@@ -53,7 +52,7 @@ proptest! {
         program in program::programs(),
         links: bool,
         dead_flags: bool,
-        calls: [bool; 2],
+        calls: bool,
         idle_skip: bool,
         reload: bool,
     ) {
@@ -83,7 +82,7 @@ proptest! {
 fn programs_run_translated_at_all() {
     // INX, INC $10, JMP back.
     let cart = Arc::new(Program::of(&[0xE8, 0xE6, 0x10, 0x4C, 0x00, 0x80]).cartridge());
-    let mut console = Fast::new(cart, &options(true, true, true, [true; 2], true)).expect("NROM is supported");
+    let mut console = Fast::new(cart, &options(true, true, true, true, true)).expect("NROM is supported");
     console.run_frame([Buttons::NONE; 2], Draw::Skip);
     console.settle();
     let before = console.translated().expect("the translator is on").interpreted;

@@ -89,15 +89,6 @@ fn unit() -> impl Strategy<Value = Vec<u8>> {
             let [low, high] = to.to_le_bytes();
             vec![0xA9, low, 0x85, at, 0xA9, high, 0x85, at.wrapping_add(1), 0xB1, at, 0x91, at]
         }),
-        // A row of stores to the PPU's scroll, address and data, of values and of RAM.
-        2 => (any::<u16>(), prop::collection::vec((any::<bool>(), any::<u8>(), 0_u8..10), 1..12)).prop_map(|(to, stores)| {
-            let [low, high] = to.to_le_bytes();
-            let mut row = vec![0xA9, high, 0x8D, 0x06, 0x20, 0xA9, low, 0x8D, 0x06, 0x20];
-            for (in_ram, from, register) in stores {
-                row.extend([if in_ram { 0xA5 } else { 0xA9 }, from, 0x8D, register.clamp(4, 7), 0x20]);
-            }
-            row
-        }),
         // NMI on, rendering on, a sample with its IRQ, the frame IRQ.
         1 => one_of([0x00, 0x80, 0x90]).prop_map(|value| vec![0xA9, value, 0x8D, 0x00, 0x20]),
         1 => any::<u8>().prop_map(|value| vec![0xA9, value | 0x18, 0x8D, 0x01, 0x20]),

@@ -25,8 +25,7 @@ _room(
 _room(
     "python/cartlab/measure",
     "cartlab",
-    "slices footing clocks build_first command_rules worker counting blocks contention "
-    "witnesses commands measure layouts adversary legacy_run adversary_outside",
+    "clocks contention witnesses commands measure layouts adversary legacy_run adversary_outside",
 )
 _room(
     "python/cartlab/sources",

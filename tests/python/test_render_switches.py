@@ -20,13 +20,14 @@ BITS = {"A": 1, "B": 2, "SELECT": 4, "START": 8, "UP": 16, "DOWN": 32, "LEFT": 6
 LEVELS = (1, 2, 3, 4)
 HOMEBREW = ("falling", "jetpaco", "ralph4", "robotfindskitten")
 HOMEBREW_FRAMES = 900
-SWITCHES = ("line_log", "beam_jumps", "direct_bins", "tile_sums", "simd")
+SWITCHES = ("line_log", "beam_jumps", "direct_bins", "tile_sums", "joined_sums", "simd")
 # What each environment beside the plain one leaves on, so that a fault names its switch.
 LEFT_ON = (
     ("line_log",),
     ("direct_bins",),
     ("line_log", "direct_bins"),
     ("line_log", "direct_bins", "tile_sums"),
+    ("line_log", "direct_bins", "tile_sums", "joined_sums"),
     ("line_log", "beam_jumps"),
     SWITCHES,
 )

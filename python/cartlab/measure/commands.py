@@ -173,7 +173,7 @@ def _log_ratios(workload: Workload, found: Mapping[str, list[Run]]) -> dict[str,
         out[name] = statistics.median(
             math.log(_one_cost(workload, base.metrics[name]) / _one_cost(workload, cand.metrics[name]))
             for base, cand in pairs
-            if name in base.metrics  # and so in the other's: _compare
+            if name in base.metrics and name in cand.metrics
         )
     return out
 
@@ -203,8 +203,10 @@ def once(
         if suite:
             shutil.copy(Path(__file__).with_name(f"{PLUGIN}.py"), scratch)
             command += f" -p {PLUGIN} -p no:cacheprovider --benchmark-only --benchmark-json={report}"
+        mark_free = worker.environment(scratch, "", pad)
+        mark_free.pop(processes.MARK)
         env = {
-            **worker.environment(scratch, "", pad),
+            **mark_free,
             "CARTLAB_BUILD_DIR": build.path,
             "CARTLAB_PYTHON": sys.executable,
             "CARTLAB_SEED": str(seed),

@@ -84,22 +84,22 @@ def read(pids: Sequence[int]) -> Reading:
 def over(readings: Sequence[tuple[Reading, Reading]], slices_ns: int, slices_cpu_ns: int) -> Contention:
     """The windows between pairs of readings, taken together; the sums over all slices give cpu_per_wall."""
 
-    def grown(name: str) -> float:
-        return float(sum(max(0, getattr(after, name) - getattr(before, name)) for before, after in readings))
-
-    def told(name: str) -> float | None:
-        unknown = any(getattr(each, name) is None for pair in readings for each in pair)
-        return None if unknown else grown(name)
+    def grown(name: str) -> float | None:
+        pairs = [(getattr(before, name), getattr(after, name)) for before, after in readings]
+        if any(old is None or new is None for old, new in pairs):
+            return None
+        return float(sum(max(0, new - old) for old, new in pairs))
 
     def share(part: float | None, whole: float) -> float | None:
         return None if part is None or whole <= 0 else part / whole
 
-    wall_s, waited = grown("wall_ns") / 1e9, grown("waited_ns")
+    wall_s = (grown("wall_ns") or 0.0) / 1e9
+    waited, ran = grown("waited_ns") or 0.0, grown("run_ns") or 0.0
     return Contention(
-        waited_share=share(waited, waited + grown("run_ns")),
-        steal_share=share(told("steal_s"), wall_s * (os.cpu_count() or 1)),
-        psi_some_share=share(told("psi_some_us"), wall_s * 1e6),
-        throttled_share=share(told("throttled_us"), wall_s * 1e6),
+        waited_share=share(waited, waited + ran),
+        steal_share=share(grown("steal_s"), wall_s * (os.cpu_count() or 1)),
+        psi_some_share=share(grown("psi_some_us"), wall_s * 1e6),
+        throttled_share=share(grown("throttled_us"), wall_s * 1e6),
         cpu_per_wall=slices_cpu_ns / slices_ns if slices_ns else None,
         switches_per_s=share(grown("switches"), wall_s),
     )

@@ -67,8 +67,9 @@ class Counter:
 
     def end(self) -> None:
         """Leave nothing behind, whatever happened."""
-        self._process.kill()
-        self._process.wait()
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
         self._close()
 
     def _close(self) -> None:

@@ -78,6 +78,6 @@ def first_difference(base: list[list[str]], cand: list[list[str]]) -> str | None
         if ours[1] != theirs[1]:
             return ours[0]
     if len(base) != len(cand):
-        longer = max(base, cand, key=len)
+        longer = base if len(base) > len(cand) else cand
         return f"{longer[min(len(base), len(cand))][0]}, which only one side gave"
     return None

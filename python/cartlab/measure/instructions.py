@@ -26,6 +26,7 @@ from cartlab.measure.slices import NAMES
 from cartlab.measure.worker import LIMITS_S, Worker
 from cartlab.model import Build, Plan, Workload
 
+WARM_STEPS = 2
 STEPS = 4
 COUNTED_STEPS = 64
 # Names relative to the worker's own folder, where vgdb finds it.
@@ -73,7 +74,7 @@ def count(plan: Plan, builds: Mapping[str, Build], adapter: Path) -> Instruction
 
 
 def _small(workload: Workload) -> Workload:
-    smaller = workload.params.get("witness", {})
+    smaller = workload.params.get("witness") or {}
     params = {key: value for key, value in {**workload.params, **smaller}.items() if key != "witness"}
     return replace(workload, params=params)
 
@@ -81,7 +82,9 @@ def _small(workload: Workload) -> Workload:
 def _by_perf(side: str, build: Build, adapter: Path, workload: Workload, seed: int) -> float:
     with Worker(NAMES[side], build, adapter) as worker:
         worker.open(workload, seed, 0)
-        _warm_up(worker, COUNTED_STEPS)
+        for _ in range(2):
+            worker.run(COUNTED_STEPS)
+            worker.ask("digest", obs_steps=[])
         with counters.attached(worker.pid, worker.scratch / "perf.out") as counter:
             counter.on()
             worker.run(COUNTED_STEPS)
@@ -95,7 +98,10 @@ def _by_callgrind(side: str, build: Build, adapter: Path, workload: Workload, se
     limits = {op: _SLOWER * limit for op, limit in LIMITS_S.items()}
     with Worker(NAMES[side], build, adapter, limits=limits, under=TOOL) as worker:
         worker.open(workload, seed, 0)
-        _warm_up(worker, STEPS)
+        worker.run(WARM_STEPS)
+        worker.ask("digest", obs_steps=[])
+        worker.run(STEPS)
+        worker.ask("digest", obs_steps=[])
         _switch(worker, "on")
         worker.run(STEPS)
         _switch(worker, "off")
@@ -104,13 +110,6 @@ def _by_callgrind(side: str, build: Build, adapter: Path, workload: Workload, se
     if found is None:
         raise OSError("no count in its output")
     return int(found[1].replace(",", "")) / STEPS
-
-
-def _warm_up(worker: Worker, steps: int) -> None:
-    """Twice what is counted then; the digest also draws the actions of the next slice."""
-    for _ in range(2):
-        worker.run(steps)
-        worker.ask("digest", obs_steps=[])
 
 
 def _switch(worker: Worker, state: str) -> None:

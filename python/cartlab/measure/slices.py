@@ -21,7 +21,7 @@ NAMES = {"base": BASELINE, "cand": "candidate"}
 WARM_SLICES = 4
 # A clock that stands still would have slices grow without end: no claim counts that is so much too short.
 FAR = 20
-MAX_STEPS = 1 << 20
+MAX_STEPS = 1_000_000
 
 Workers = Mapping[str, Worker]
 

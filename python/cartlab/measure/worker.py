@@ -73,9 +73,10 @@ CONFINED = True
 
 
 def _limit_files(pid: int) -> None:
-    """Let the kernel end what would fill the disk. Where there is no prlimit (it is Linux's) nothing does."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, (_LARGEST, _LARGEST))
+    """Let the kernel end what would fill the disk (Linux)."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, ValueError):
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (_LARGEST, _LARGEST))
 
 
 def environment(scratch: Path, mark: str, pad: int) -> dict[str, str]:
@@ -249,9 +250,10 @@ class Worker:
     def kill(self) -> None:
         """End the process and everything it started, whatever state it is in, and remove its folder."""
         processes.end(self._process, self._mark)
-        for stream in filter(None, (self._process.stdin, self._process.stdout)):
-            with contextlib.suppress(OSError):
-                stream.close()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def stderr_tail(self) -> str:
@@ -286,8 +288,8 @@ class Worker:
         assert self._process.stdout is not None
         fd = self._process.stdout.fileno()
         early = self._buffer
-        if select.select([fd], [], [], 0)[0]:
-            early += os.read(fd, 65536)
+        if not early and select.select([fd], [], [], 0)[0]:
+            early = os.read(fd, 65536)
         if early:
             raise Tampered(
                 f"the {self.side}'s worker must answer what it is asked; found {early[:80]!r} before {op}",

@@ -7,7 +7,6 @@
 //! ```text
 //! decode  one instruction      graph  blocks, bounds, edges       emit   a function of Cranelift's language
 //! code    memory and entry     calls  register accesses           shared reached code, generations, the thread
-//! stores  rows of stores to the PPU
 //! ```
 //! To add a board with bank switching: key `table`, `known` and `reached` by bank too (`Image` holds what is visible
 //! now); to translate one more instruction: its row in `decode::flow`, its effect in `emit::alu`.
@@ -19,7 +18,6 @@ mod emit;
 mod graph;
 mod layout;
 mod shared;
-mod stores;
 
 use std::sync::Arc;
 
@@ -76,7 +74,6 @@ struct Passes {
     polls: bool,
     registers: bool,
     returns: bool,
-    stores: bool,
     layout_seed: u64,
 }
 
@@ -100,7 +97,6 @@ impl Jit {
             polls: jit.polls && options.poll_skip,
             registers: jit.registers,
             returns: jit.returns,
-            stores: jit.stores && jit.registers && options.kept_deadlines,
             layout_seed: jit.layout_seed,
         };
         jit.on.then(|| Self::new(Shared::open(Image::new(cart), passes)))

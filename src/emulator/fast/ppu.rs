@@ -17,8 +17,6 @@ mod palette;
 mod registers;
 mod snapshot;
 mod sprites;
-#[cfg(feature = "jit")]
-mod stores;
 mod timeline;
 
 use super::bus::NEVER;
@@ -30,9 +28,7 @@ pub(super) use draw::{BEHIND, SPREAD};
 pub(super) use memory::VideoMemory;
 pub(super) use palette::PaletteRam;
 use registers::OpenBus;
-pub(super) use sprites::{SPRITES_PER_LINE, sprite_height, sprite_row};
-#[cfg(feature = "jit")]
-pub(super) use stores::{Source, Store};
+pub(super) use sprites::{FLIP_X, FLIP_Y, SPRITES_PER_LINE, sprite_height, sprite_row};
 pub(super) use timeline::Stop;
 use timeline::{Event, FIRST_DOT};
 

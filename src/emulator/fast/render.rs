@@ -5,6 +5,7 @@
 //! canvas  what a frame leaves behind: a note a line, and the pixels of lines that had to be drawn at once
 //! strip   up to eight neighbouring lines of one tile row, drawn from their notes
 //! columns lines of one tile row summed up by columns, without being drawn
+//! joined  the same by outputs of the observation, for one width of it
 //! simd    the strip's background with AVX2
 //! ```
 //! A line is drawn at once, by the beam, where a register changed within it; and all lines that were only written down are
@@ -15,6 +16,7 @@
 
 mod canvas;
 mod columns;
+mod joined;
 mod simd;
 mod strip;
 
@@ -23,6 +25,7 @@ use super::probe::{Part, Probe};
 pub use canvas::Canvas;
 pub(super) use canvas::Note;
 pub use columns::{BEFORE, Columns, NO_COLUMNS, PARTS, Part as ColumnPart, Run, TileSums};
+pub use joined::{Joined, OUTPUTS, PERIOD, PERIOD_OUTPUTS, first_column};
 pub use simd::Avx2;
 use std::marker::PhantomData;
 pub use strip::Strip;
@@ -79,7 +82,7 @@ impl<'a, P: Probe> Scene<'a, P> {
         while line < end {
             line += if let Some(run) = Run::at(&self.canvas.lines[line..end], line, self.memories) {
                 let lines = run.lines();
-                each(line, Lines::Noted(run), kept);
+                each(line, Lines::Noted(&run), kept);
                 lines
             } else {
                 P::span(Part::Draw, || strip.draw(self.canvas, self.memories, line, line + 1));
@@ -92,7 +95,7 @@ impl<'a, P: Probe> Scene<'a, P> {
 
 /// Lines of a scene: to be summed up, or one that is drawn.
 pub enum Lines<'a> {
-    Noted(Run<'a>),
+    Noted(&'a Run<'a>),
     Drawn(&'a Strip),
 }
 

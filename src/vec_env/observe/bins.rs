@@ -6,14 +6,16 @@
 //! ```
 //! The ranges of `resize` cover each source once where there are no more outputs than sources. Other sizes, algorithms, RGB and
 //! maxpool stay with planes. `periods` joins the sums of the whole window's 240 columns to 84 outputs; `simd` has the inner
-//! loops again.
+//! loops again. Where none of these columns is masked, tiles are summed up by outputs at once (`joined_sums`).
 
 use super::resize::{area_ranges, divide, reciprocals};
 use super::window::{LEFT, WINDOW_WIDTH, Window};
 use super::{periods, simd};
 use crate::emulator::engine::EngineOptions;
 use crate::emulator::fast::probe::{Part, Probe};
-use crate::emulator::fast::{Avx2, BEFORE, ColumnPart, Columns, Lines, NO_COLUMNS, PARTS, Scene, Strip, TileSums};
+use crate::emulator::fast::{
+    Avx2, BEFORE, ColumnPart, Columns, Joined, Lines, NO_COLUMNS, PARTS, Run, Scene, Strip, TileSums,
+};
 use std::ops::Range;
 
 /// Sums up observations of one size.
@@ -25,24 +27,44 @@ pub(super) struct Bins {
     tiled: bool,
     /// The columns are whole periods, and few lines make a row.
     periodic: bool,
+    /// Tiles are summed up by outputs.
+    joined: bool,
     reciprocals: Vec<u64>,
     avx2: Option<Avx2>,
 }
 
-/// The rows of an observation that is being made.
-struct Rows<'a> {
+/// The rows of an observation that is being made, with what they are summed up in: of row n, slot n modulo their number.
+struct Rows<'a, S> {
     bins: &'a Bins,
+    /// The row that comes next, and the one before which something was added to all.
+    place: usize,
+    touched: usize,
+    slots: S,
+    out: &'a mut [u8],
+}
+
+/// What rows are summed up in.
+trait Slots {
+    fn clear(&mut self, slot: usize);
+    /// Adds a drawn line.
+    fn add_line(&mut self, bins: &Bins, slot: usize, strip: &Strip, at: usize, values: &[u8; 64]);
+    /// Adds lines that are only noted.
+    fn add_run(&mut self, run: &Run, shades: &[u8; 32], parts: &[ColumnPart], kept: &mut TileSums);
+    /// Divides a slot's sums of so many lines.
+    fn end(&mut self, bins: &Bins, slot: usize, lines: usize, out: &mut [u8]);
+}
+
+/// Sums of columns.
+struct ByColumns {
+    slots: [Columns; PARTS],
     /// Columns of the sums that are masked.
     masked: [Range<usize>; 2],
     /// Where the source's first column is in the sums.
     left: usize,
-    /// The row that comes next, and the one before which something was added to all.
-    place: usize,
-    touched: usize,
-    /// The sums of row n are in slot n modulo their number.
-    slots: [Columns; PARTS],
-    out: &'a mut [u8],
 }
+
+/// Sums of outputs.
+struct ByOutputs([Joined; PARTS]);
 
 impl Bins {
     /// `None` where an output would share a source with another one.
@@ -55,9 +77,11 @@ impl Bins {
         let (lines, across) = (widest(&rows), widest(&columns));
         // A run of eight lines begins with the last line of a row at worst, and ends with the first one of another.
         let between = rows.windows(PARTS - 1).map(|rows| rows.iter().map(Range::len).sum::<usize>()).min();
+        let periodic = (source.1, output.1) == (WINDOW_WIDTH, periods::OUTPUTS) && lines <= periods::MOST_LINES;
         Some(Self {
             tiled: switches.tile_sums && between.is_none_or(|lines| lines >= 7),
-            periodic: (source.1, output.1) == (WINDOW_WIDTH, periods::OUTPUTS) && lines <= periods::MOST_LINES,
+            periodic,
+            joined: switches.joined_sums && periodic,
             rows,
             columns,
             reciprocals: reciprocals(lines * across),
@@ -74,23 +98,40 @@ impl Bins {
         kept: &mut Option<TileSums>,
         out: &mut [u8],
     ) {
-        let (lines, columns) = window.seen();
-        let first_row = window.corner().0;
+        let columns = window.seen().1;
+        let whole = columns.len() == WINDOW_WIDTH;
+        if self.joined && self.tiled && whole {
+            self.sum_up(window, scene, strip, kept, ByOutputs([Joined::NONE; PARTS]), out);
+            return;
+        }
         let cut = window.width() == columns.len();
         let left = BEFORE + LEFT;
-        let mut rows = Rows {
-            bins: self,
+        let slots = ByColumns {
+            slots: [NO_COLUMNS; PARTS],
             masked: [0..columns.start, columns.end..WINDOW_WIDTH]
                 .map(|masked| if cut { 0..0 } else { left + masked.start..left + masked.end }),
             left: if cut { left + columns.start } else { left },
-            place: 0,
-            touched: 0,
-            slots: [NO_COLUMNS; PARTS],
-            out,
         };
+        self.sum_up(window, scene, strip, kept, slots, out);
+    }
+
+    fn sum_up<P: Probe>(
+        &self,
+        window: &Window,
+        scene: &Scene<P>,
+        strip: &mut Strip,
+        kept: &mut Option<TileSums>,
+        slots: impl Slots,
+        out: &mut [u8],
+    ) {
+        let lines = window.seen().0;
+        let first_row = window.corner().0;
+        let mut rows = Rows { bins: self, place: 0, touched: 0, slots, out };
         let row_of = |line: usize| first_row + line - lines.start;
         if self.tiled {
             let mut tint = None;
+            // In one place: they would be copied by whole registers while their parts are still being written.
+            let mut parts = [ColumnPart::default(); PARTS];
             let kept = kept.get_or_insert_default();
             scene.each_run((lines.start, lines.end), strip, kept, |line, seen, kept| match seen {
                 Lines::Drawn(strip) => rows.add_line(row_of(line), strip, 0, &window.grey_values(strip)),
@@ -100,8 +141,8 @@ impl Bins {
                         _ => window.shades(&run.colours(), run.emphasis()),
                     };
                     tint = Some((run.tint(), shades));
-                    let (parts, count) = rows.parts(row_of(line), run.lines());
-                    P::span(Part::Draw, || run.add(&shades, &parts[..count], &mut rows.slots, kept));
+                    let parts = rows.parts(row_of(line), run.lines(), &mut parts);
+                    P::span(Part::Draw, || rows.slots.add_run(run, &shades, parts, kept));
                 }
             });
         } else {
@@ -114,16 +155,14 @@ impl Bins {
     }
 }
 
-impl Rows<'_> {
+impl<S: Slots> Rows<'_, S> {
     /// Ends all rows that lie before source row `y`.
     fn end_before(&mut self, y: usize) {
         while self.bins.rows.get(self.place).is_some_and(|row| row.end <= y) {
             let width = self.bins.columns.len();
             let out = &mut self.out[self.place * width..];
             if self.place < self.touched {
-                let sums = &mut self.slots[self.place % PARTS];
-                self.masked.iter().for_each(|masked| sums[masked.clone()].fill(0));
-                self.bins.divide(&sums[self.left..], self.bins.rows[self.place].len(), out);
+                self.slots.end(self.bins, self.place % PARTS, self.bins.rows[self.place].len(), out);
             } else {
                 out[..width].fill(0);
             }
@@ -131,10 +170,10 @@ impl Rows<'_> {
         }
     }
 
-    /// The rows to which so many lines from source row `y` on belong, after the rows before are ended; and their number.
-    fn parts(&mut self, y: usize, lines: usize) -> ([ColumnPart; PARTS], usize) {
+    /// The rows to which so many lines from source row `y` on belong, after the rows before are ended.
+    fn parts<'p>(&mut self, y: usize, lines: usize, parts: &'p mut [ColumnPart; PARTS]) -> &'p [ColumnPart] {
         self.end_before(y);
-        let (mut parts, mut count, mut first) = ([ColumnPart::default(); PARTS], 0, 0);
+        let (mut count, mut first) = (0, 0);
         while first < lines {
             let place = self.place + count;
             let end = lines.min(self.bins.rows[place].end - y);
@@ -142,21 +181,64 @@ impl Rows<'_> {
             (count, first) = (count + 1, end);
         }
         self.touched = self.place + count;
-        (parts, count)
+        &parts[..count]
     }
 
     /// Adds line `at` of a strip, which belongs to source row `y`.
     fn add_line(&mut self, y: usize, strip: &Strip, at: usize, values: &[u8; 64]) {
         self.end_before(y);
-        let sums = &mut self.slots[self.place % PARTS];
+        let slot = self.place % PARTS;
         if self.touched <= self.place {
-            sums.fill(0);
+            self.slots.clear(slot);
             self.touched = self.place + 1;
         }
-        let (sums, pixels) = (&mut sums[BEFORE + LEFT..][..WINDOW_WIDTH], &strip.row(at)[LEFT..][..WINDOW_WIDTH]);
-        match self.bins.avx2.filter(|_| !strip.is_coloured()) {
+        self.slots.add_line(self.bins, slot, strip, at, values);
+    }
+}
+
+impl Slots for ByColumns {
+    fn clear(&mut self, slot: usize) {
+        self.slots[slot].fill(0);
+    }
+
+    fn add_line(&mut self, bins: &Bins, slot: usize, strip: &Strip, at: usize, values: &[u8; 64]) {
+        let sums = &mut self.slots[slot][BEFORE + LEFT..][..WINDOW_WIDTH];
+        let pixels = &strip.row(at)[LEFT..][..WINDOW_WIDTH];
+        match bins.avx2.filter(|_| !strip.is_coloured()) {
             Some(avx2) => simd::add(avx2, sums, pixels, values),
             None => add(sums, pixels, values),
+        }
+    }
+
+    fn add_run(&mut self, run: &Run, shades: &[u8; 32], parts: &[ColumnPart], kept: &mut TileSums) {
+        run.add(shades, parts, &mut self.slots, kept);
+    }
+
+    fn end(&mut self, bins: &Bins, slot: usize, lines: usize, out: &mut [u8]) {
+        let sums = &mut self.slots[slot];
+        self.masked.iter().for_each(|masked| sums[masked.clone()].fill(0));
+        bins.divide(&sums[self.left..], lines, out);
+    }
+}
+
+impl Slots for ByOutputs {
+    fn clear(&mut self, slot: usize) {
+        self.0[slot].clear();
+    }
+
+    fn add_line(&mut self, _bins: &Bins, slot: usize, strip: &Strip, at: usize, values: &[u8; 64]) {
+        self.0[slot].add_line(strip, at, values);
+    }
+
+    fn add_run(&mut self, run: &Run, shades: &[u8; 32], parts: &[ColumnPart], kept: &mut TileSums) {
+        run.add_joined(shades, parts, &mut self.0, kept);
+    }
+
+    fn end(&mut self, bins: &Bins, slot: usize, lines: usize, out: &mut [u8]) {
+        let out = out.first_chunk_mut().expect("a row has that many outputs");
+        match bins.avx2 {
+            Some(avx2) => simd::divide_joined(avx2, &self.0[slot], lines, out),
+            None => periods::divide_joined(&self.0[slot], lines, out),
         }
     }
 }

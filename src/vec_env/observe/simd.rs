@@ -3,8 +3,8 @@
 //! The only `unsafe` of this room: calls of functions that need AVX2, which an `Avx2` proves to be there, and
 //! loads and stores, each within a slice whose length was checked before.
 
-use super::periods::READ;
-use crate::emulator::fast::Avx2;
+use super::periods::{OUTPUTS, READ};
+use crate::emulator::fast::{Avx2, Joined};
 
 /// `bins::add` for pixels below 32 (their bit 6 aside).
 pub(super) fn add(_proof: Avx2, sums: &mut [u16], pixels: &[u8], values: &[u8; 64]) {
@@ -28,15 +28,27 @@ pub(super) fn divide(_proof: Avx2, sums: &[u16; READ], lines: usize, out: &mut [
     super::periods::divide(sums, lines, out);
 }
 
+/// `periods::divide_joined`.
+pub(super) fn divide_joined(_proof: Avx2, sums: &Joined, lines: usize, out: &mut [u8; OUTPUTS]) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: an `Avx2` proves that the processor has it.
+    unsafe {
+        avx2::divide_joined(sums, lines, out);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    super::periods::divide_joined(sums, lines, out);
+}
+
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use super::super::bins::{add as portable_add, short_reciprocal};
-    use super::super::periods::{COLUMNS, OUTPUTS, OUTPUTS_OF_PERIOD, READ, start};
+    use super::super::periods::{COLUMNS, OUTPUTS, OUTPUTS_OF_PERIOD, READ, RECIPROCALS, start};
+    use super::Joined;
     use std::arch::x86_64::{
-        _mm_loadu_si128, _mm_packus_epi16, _mm_shuffle_epi8, _mm_storel_epi64, _mm256_add_epi16, _mm256_and_si256,
-        _mm256_blendv_epi8, _mm256_broadcastsi128_si256, _mm256_castsi256_si128, _mm256_cvtepu8_epi16,
-        _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_mulhi_epu16, _mm256_set1_epi16, _mm256_shuffle_epi8,
-        _mm256_slli_epi16, _mm256_storeu_si256,
+        __m256i, _mm_loadu_si128, _mm_packus_epi16, _mm_shuffle_epi8, _mm_storel_epi64, _mm256_add_epi16,
+        _mm256_and_si256, _mm256_blendv_epi8, _mm256_broadcastsi128_si256, _mm256_castsi256_si128,
+        _mm256_cvtepu8_epi16, _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_mulhi_epu16, _mm256_packus_epi16,
+        _mm256_permute4x64_epi64, _mm256_set1_epi16, _mm256_shuffle_epi8, _mm256_slli_epi16, _mm256_storeu_si256,
     };
 
     /// Pixels that are looked up at once.
@@ -68,6 +80,28 @@ mod avx2 {
         }
         let done = pixels.len().min(sums.len()) / WIDE * WIDE;
         portable_add(&mut sums[done..], &pixels[done..], values);
+    }
+
+    /// # Safety
+    /// The processor must have AVX2.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn divide_joined(sums: &Joined, lines: usize, out: &mut [u8; OUTPUTS]) {
+        let (sums, reciprocals) = (sums.outputs(), &RECIPROCALS[lines]);
+        // The last 32 outputs begin with some that were divided before.
+        for first in [0, WIDE, OUTPUTS - WIDE] {
+            // SAFETY: 32 outputs from each of these on are within 84, of 16 bits as sums and as reciprocals.
+            unsafe {
+                let sums = sums.as_ptr().add(2 * first).cast();
+                let reciprocals = reciprocals.as_ptr().add(first).cast();
+                let half = |at: usize| {
+                    let (sums, reciprocals): (*const __m256i, *const __m256i) = (sums, reciprocals);
+                    _mm256_mulhi_epu16(_mm256_loadu_si256(sums.add(at)), _mm256_loadu_si256(reciprocals.add(at)))
+                };
+                // Packed by halves of registers: the middle quarters have to change places.
+                let bytes = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packus_epi16(half(0), half(1)));
+                _mm256_storeu_si256(out.as_mut_ptr().add(first).cast(), bytes);
+            }
+        }
     }
 
     /// Columns that are divided at once, and how often until they begin like a period again.
@@ -147,7 +181,7 @@ mod avx2 {
 mod tests {
     use super::super::bins;
     use super::super::periods::{self, MOST_LINES, OUTPUTS, READ};
-    use super::{Avx2, add, divide};
+    use super::{Avx2, Joined, add, divide, divide_joined};
     use proptest::prelude::*;
 
     proptest! {
@@ -165,6 +199,20 @@ mod tests {
                 add(avx2, &mut wide[..pixels.len()], &pixels, &values);
                 prop_assert_eq!(portable, wide);
             }
+        }
+
+        #[test]
+        fn wide_joined_outputs_equal_portable_ones(
+            lines in 1..=MOST_LINES,
+            sums in prop::collection::vec(0..=255_u16, OUTPUTS),
+        ) {
+            let Some(avx2) = Avx2::found(true) else { return Ok(()) };
+            let sums: Vec<u16> = sums.into_iter().map(|value| 2 * value * lines as u16).collect();
+            let sums = Joined::from_sums(&sums.try_into().expect("so many were made"));
+            let (mut plain, mut quick) = ([0; OUTPUTS], [0; OUTPUTS]);
+            periods::divide_joined(&sums, lines, &mut plain);
+            divide_joined(avx2, &sums, lines, &mut quick);
+            prop_assert_eq!(plain, quick);
         }
 
         #[test]

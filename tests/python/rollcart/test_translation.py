@@ -39,7 +39,6 @@ def test_it_is_on_by_default_and_gives_what_the_interpreter_gives() -> None:
         {"jit_polls": False},
         {"jit_registers": False},
         {"jit_returns": False},
-        {"jit_stores": False},
         {"kept_deadlines": False},
         {"layout_seed": 9},
     ):

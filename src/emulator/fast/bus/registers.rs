@@ -3,8 +3,6 @@
 
 use super::super::probe::{Clocked, Part, Probe, Silent};
 use super::Bus;
-#[cfg(feature = "jit")]
-use crate::emulator::fast::ppu::Store;
 
 /// A sprite DMA is over this long after the write that begins it, and interrupts were looked at again.
 #[cfg(feature = "jit")]
@@ -87,22 +85,6 @@ impl Bus {
         }
         if self.ppu.nmi_at != nmi {
             self.interrupts_changed();
-        }
-    }
-
-    /// Makes the writes of a row that begins in `cycle`.
-    #[cfg(feature = "jit")]
-    pub(in super::super) fn store_row(&mut self, stores: &[Store], cycle: u64) {
-        if !self.probed && self.ppu.store_row(stores, &self.ram, cycle) {
-            return;
-        }
-        for store in stores {
-            let (value, cycle) = (store.value(&self.ram), cycle + u64::from(store.cycle));
-            match store.register {
-                5 => self.write_ppu::<5>(value, cycle),
-                6 => self.write_ppu::<6>(value, cycle),
-                _ => self.write_ppu::<7>(value, cycle),
-            }
         }
     }
 

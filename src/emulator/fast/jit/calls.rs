@@ -5,7 +5,6 @@
 //! DMA can halt these reads: the deadline lies before.
 
 use crate::emulator::fast::bus::Bus;
-use crate::emulator::fast::ppu::Store;
 
 /// What reads the register at an address: `(bus, cycle) -> value`.
 pub(super) fn reader(address: u16) -> Option<*const ()> {
@@ -124,16 +123,6 @@ unsafe extern "C" fn write_strobe(bus: *mut Bus, _cycle: u64, value: u32) {
 pub(super) unsafe extern "C" fn write_oam_dma(bus: *mut Bus, next: u32, _index: u32, value: u32) {
     // SAFETY: as above.
     unsafe { &mut *bus }.write_oam_dma(value as u8, next as u16);
-}
-
-/// A row of so many stores that begins in `cycle`.
-///
-/// # Safety
-/// As `read`; the stores are there as long as the code that calls.
-pub(super) unsafe extern "C" fn store_row(bus: *mut Bus, cycle: u64, stores: *const Store, count: u64) {
-    // SAFETY: as above.
-    let (bus, stores) = unsafe { (&mut *bus, std::slice::from_raw_parts(stores, count as usize)) };
-    bus.store_row(stores, cycle);
 }
 
 /// # Safety

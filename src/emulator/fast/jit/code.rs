@@ -16,7 +16,6 @@ use cranelift_module::{Module, default_libcall_names};
 use super::emit::{self, Program};
 use super::graph::{Graph, slot};
 use super::layout::{Order, Padding};
-use super::stores::Rows;
 use super::{Image, Passes};
 use crate::emulator::fast::bus::Bus;
 use crate::emulator::fast::cpu::Cpu;
@@ -54,7 +53,6 @@ pub(super) struct Code {
     functions: Vec<Function>,
     /// What was reached when this was made, by `slot`.
     known: Vec<u8>,
-    rows: Rows,
     pub size: Size,
 }
 
@@ -72,7 +70,6 @@ impl Code {
             table: vec![0; 0x8000].try_into().expect("the length is the array's"),
             functions: Vec::new(),
             known: vec![0; 0x8000],
-            rows: Rows::default(),
             size: Size::default(),
         }
     }
@@ -133,8 +130,7 @@ impl Code {
             padding.define(module)?;
             context.func.signature = emit::signature(call_conv);
             context.func.name = UserFuncName::user(0, number as u32);
-            let entries = entries[number].clone();
-            emit::emit(&program, number as u16, entries, &mut self.rows, &mut context.func, &mut frontend);
+            emit::emit(&program, number as u16, entries[number].clone(), &mut context.func, &mut frontend);
             let id = module.declare_anonymous_function(&context.func.signature).map_err(refused)?;
             module.define_function(id, &mut context).map_err(refused)?;
             self.size.bytes += context.compiled_code().map_or(0, |code| code.code_buffer().len());

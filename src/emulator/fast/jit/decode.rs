@@ -39,22 +39,6 @@ impl Instruction {
         let branch = if self.row.mode == Mode::Rel { 2 } else { 0 };
         u32::from(self.row.cycles + self.row.page_cycles) + branch
     }
-
-    /// Whether it accesses a register and can move neither an interrupt nor a DMA by that: all of the PPU's but a write of
-    /// $2000 and a read of $2002, the channels', the pads'.
-    pub(super) fn moves_nothing(&self) -> bool {
-        use Mnemonic as M;
-        let writes = matches!(self.row.mnemonic, M::Sta | M::Stx | M::Sty);
-        self.flow == Flow::Bus
-            && self.row.mode == Mode::Abs
-            && match self.operand {
-                0x2000..0x4000 => self.operand & 7 != if writes { 0 } else { 2 },
-                0x4000..=0x400F => writes,
-                0x4016 => true,
-                0x4017 => !writes,
-                _ => false,
-            }
-    }
 }
 
 /// Where accesses at an address go.

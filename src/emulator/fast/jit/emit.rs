@@ -26,9 +26,8 @@ use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 
 use super::calls;
-use super::decode::{Flow, Instruction};
+use super::decode::Flow;
 use super::graph::{Block, Graph, MOST_CYCLES};
-use super::stores::{self, Rows};
 use super::{Image, code::Exit};
 use crate::emulator::fast::bus::layout;
 use crate::emulator::fast::cpu::Cpu;
@@ -98,9 +97,6 @@ struct Emitter<'a, 'f> {
     poll_call: SigRef,
     reader_call: SigRef,
     writer_call: SigRef,
-    row_call: SigRef,
-    /// The rows of stores that the code calls with.
-    rows: &'a mut Rows,
     /// Cycles since `TIME`, up to the instruction at hand.
     elapsed: i64,
     data_bus: DataBus,
@@ -123,7 +119,6 @@ pub(super) fn emit(
     program: &Program,
     number: u16,
     entries: std::ops::Range<u16>,
-    rows: &mut Rows,
     function: &mut Function,
     context: &mut FunctionBuilderContext,
 ) {
@@ -141,7 +136,6 @@ pub(super) fn emit(
     let poll_call = builder.import_signature(call_signature(program.call_conv, &[I64, I64, I32, I32], Some(I64)));
     let reader_call = builder.import_signature(call_signature(program.call_conv, &[I64, I64], Some(I32)));
     let writer_call = builder.import_signature(call_signature(program.call_conv, &[I64, I64, I32], None));
-    let row_call = builder.import_signature(call_signature(program.call_conv, &[I64, I64, I64, I64], None));
     let blocks = &program.graph.blocks;
     let own = |block: &Block| block.function == number;
     let labels = blocks.iter().map(|block| own(block).then(|| builder.create_block())).collect();
@@ -159,8 +153,6 @@ pub(super) fn emit(
         poll_call,
         reader_call,
         writer_call,
-        row_call,
-        rows,
         elapsed: 0,
         data_bus,
     };
@@ -242,28 +234,18 @@ impl Emitter<'_, '_> {
         self.elapsed = 0;
         self.data_bus = DataBus::Stored;
         let [inner @ .., last] = block.instructions.as_slice() else { return };
-        if matches!(last.flow, Flow::Next | Flow::Bus | Flow::Left) {
-            self.operations(&block.instructions);
-            self.pass_time();
-            self.edge(block, last.end, 0);
-        } else {
-            self.operations(inner);
-            self.flow(block, last);
+        for instruction in inner {
+            self.operation(instruction);
+            self.elapsed += i64::from(instruction.row.cycles);
         }
-    }
-
-    fn operations(&mut self, instructions: &[Instruction]) {
-        let mut rest = instructions;
-        while let [instruction, ..] = rest {
-            let row = if self.program.graph.rows_of_stores() { stores::row(rest) } else { None };
-            let (length, cycles) = if let Some(row) = row {
-                self.store_row(row)
-            } else {
-                self.operation(instruction);
-                (1, i64::from(instruction.row.cycles))
-            };
-            self.elapsed += cycles;
-            rest = &rest[length..];
+        match last.flow {
+            Flow::Next | Flow::Bus | Flow::Left => {
+                self.operation(last);
+                self.elapsed += i64::from(last.row.cycles);
+                self.pass_time();
+                self.edge(block, last.end, 0);
+            }
+            _ => self.flow(block, last),
         }
     }
 

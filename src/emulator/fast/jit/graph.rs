@@ -103,11 +103,6 @@ impl Graph {
         self.passes.registers
     }
 
-    /// Whether stores in a row are one call.
-    pub(super) fn rows_of_stores(&self) -> bool {
-        self.passes.stores
-    }
-
     /// Whether a jump to itself passes time as far as the deadline.
     pub(super) fn passes_jump_turns(&self) -> bool {
         self.passes.idle_skip
@@ -177,13 +172,8 @@ struct Plan {
 
 impl Plan {
     fn new(image: &Image, reached: &[u8], passes: Passes) -> Self {
-        let decoded = |at| {
-            let instruction = decode(image, at);
-            let within_a_block = passes.stores && instruction.moves_nothing();
-            Instruction { flow: if within_a_block { Flow::Next } else { instruction.flow }, ..instruction }
-        };
         let instructions =
-            (0x8000..=0xFFFF).map(|at| (reached[slot(at)] & REACHED != 0).then(|| decoded(at))).collect();
+            (0x8000..=0xFFFF).map(|at| (reached[slot(at)] & REACHED != 0).then(|| decode(image, at))).collect();
         let mut plan = Self { instructions, leader: vec![false; 0x8000], entry: vec![false; 0x8000] };
         plan.leave_waiting_loops(image, passes);
         for at in 0x8000..=0xFFFF {

@@ -18,7 +18,6 @@ const ALL: Passes = Passes {
     polls: true,
     registers: true,
     returns: true,
-    stores: true,
     layout_seed: 0,
 };
 /// INX, INC $10, JMP back.

@@ -20,7 +20,7 @@ const GROUPS: [u8; 3] = [0xC0, 0x20, 0x1F];
 
 impl OpenBus {
     #[inline(always)]
-    pub(super) fn drive(&mut self, bits: u8, value: u8, cycle: u64) {
+    fn drive(&mut self, bits: u8, value: u8, cycle: u64) {
         self.value = self.value & !bits | value & bits;
         for (driven, group) in self.driven.iter_mut().zip(GROUPS) {
             if bits & group != 0 {
@@ -190,8 +190,7 @@ impl Ppu {
     }
 
     /// Scroll: coarse and fine X, then Y.
-    #[inline(always)]
-    pub(super) fn write_scroll(&mut self, value: u8) {
+    fn write_scroll(&mut self, value: u8) {
         let (coarse, fine) = (u16::from(value >> 3), u16::from(value & 7));
         if self.second_write {
             self.beam.t = self.beam.t & 0x0C1F | coarse << 5 | fine << 12;
@@ -204,8 +203,7 @@ impl Ppu {
     }
 
     /// The VRAM address: high, then low byte, which makes it count.
-    #[inline(always)]
-    pub(super) fn write_address(&mut self, value: u8) {
+    fn write_address(&mut self, value: u8) {
         if self.second_write {
             self.beam.t = self.beam.t & 0x7F00 | u16::from(value);
             self.beam.v = self.beam.t;
@@ -216,8 +214,7 @@ impl Ppu {
         self.beam_changed();
     }
 
-    #[inline(always)]
-    pub(super) fn write_data(&mut self, value: u8) {
+    fn write_data(&mut self, value: u8) {
         self.memories_change();
         let address = self.beam.v & 0x3FFF;
         if address < 0x3F00 {

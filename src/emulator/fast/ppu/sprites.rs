@@ -18,8 +18,8 @@ const LOOK_DOTS: u64 = 2;
 /// Lines that a sprite's Y can name.
 const LINES: usize = 256;
 
-const FLIP_X: u8 = 0x40;
-const FLIP_Y: u8 = 0x80;
+pub(in super::super) const FLIP_X: u8 = 0x40;
+pub(in super::super) const FLIP_Y: u8 = 0x80;
 
 /// A sprite's row in a line, its left pixel in bit 7 of both planes.
 #[derive(Clone, Copy, Default)]

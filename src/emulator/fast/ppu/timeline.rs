@@ -136,16 +136,12 @@ impl Ppu {
     /// Before a register changes in `cycle`: everything up to then happens with the old value.
     #[inline(always)]
     pub(super) fn sync(&mut self, cycle: u64) {
-        if !self.is_quiet(cycle) {
-            self.sync_to(access_dot(cycle));
-        }
-    }
-
-    /// Whether nothing happens up to `cycle`. Most accesses come in vblank, and there between two events.
-    #[inline(always)]
-    pub(super) fn is_quiet(&self, cycle: u64) -> bool {
+        let dot = access_dot(cycle);
+        // Most accesses come in vblank, where between two events nothing happens.
         let quiet = self.event_at.min(self.frame_start + dot_of(PRE_RENDER_LINE, 0));
-        self.line == POST_RENDER_LINE && access_dot(cycle) + 1 < quiet
+        if self.line != POST_RENDER_LINE || dot + 1 >= quiet {
+            self.sync_to(dot);
+        }
     }
 
     #[inline(never)]

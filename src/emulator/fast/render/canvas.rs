@@ -15,6 +15,16 @@ pub(in super::super) struct Note {
     pub sprites: Option<u8>,
 }
 
+impl Note {
+    /// All of it in one number, the address lowest.
+    #[inline(always)]
+    pub(super) fn word(self) -> u64 {
+        let sprites = self.sprites.map_or(0, |ctrl| 0x100 | u64::from(ctrl));
+        let [fine_x, ctrl, mask] = [self.fine_x, self.ctrl, self.mask].map(u64::from);
+        u64::from(self.v) | fine_x << 16 | ctrl << 24 | mask << 32 | sprites << 40
+    }
+}
+
 /// Where a line's pixels are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Line {

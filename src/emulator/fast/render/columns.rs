@@ -12,11 +12,14 @@
 //! shows, the first eight and the last eight of 256, may hold anything.
 
 use super::canvas::{Line, Note};
-use super::strip::{self, LINES, belong_together};
+use super::strip::{self, LINES};
 use super::{Memories, simd};
 use crate::emulator::cart::Cartridge;
 use crate::emulator::engine::FRAME_WIDTH;
-use crate::emulator::fast::ppu::{BEHIND, SPREAD, SPRITES_PER_LINE, ctrl, mask, sprite_height, sprite_row};
+use crate::emulator::fast::ppu::{
+    BEHIND, FLIP_X, FLIP_Y, SPREAD, SPRITES_PER_LINE, VideoMemory, ctrl, mask, sprite_height,
+};
+use std::array::from_fn;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -30,13 +33,27 @@ pub const NO_COLUMNS: Columns = [0; BEFORE + FRAME_WIDTH + 16];
 pub const PARTS: usize = 4;
 
 /// Tiles that the window may show, by their number in the line.
-const SEEN: Range<usize> = 1..32;
+pub(super) const SEEN: Range<usize> = 1..32;
+/// A bit for each of them.
+pub(super) const EVERY_TILE: u32 = u32::MAX >> 1;
 /// A line's tiles, and one more for sprites that reach over the edge.
-const CELLS: usize = 34;
-/// Patterns of both tables.
-const PATTERNS: usize = 512;
-/// Places for a pattern with different shades.
-const SHADES: usize = 4;
+pub(super) const CELLS: usize = 34;
+/// Bits of a pattern's number in both tables.
+const PATTERN_BITS: u32 = 9;
+/// Places of sums: for each pattern with a palette, some for other shades and parts.
+const PLACES: usize = 1 << (PATTERN_BITS + PLACE_BITS);
+const PLACE_BITS: u32 = 5;
+const PATTERNS: usize = 1 << PATTERN_BITS;
+/// A row's bits from right to left.
+const MIRRORED: [u8; 256] = {
+    let mut out = [0; 256];
+    let mut row = 0;
+    while row < 256 {
+        out[row] = (row as u8).reverse_bits();
+        row += 1;
+    }
+    out
+};
 /// One in each byte.
 const EACH: u64 = 0x0101_0101_0101_0101;
 /// The palettes of four neighbouring tiles, by the bits of an attribute byte for two pairs of them.
@@ -64,27 +81,31 @@ pub struct Part {
     pub fresh: bool,
 }
 
-type Sums = [[u16; 8]; PARTS];
+pub(super) type Sums = [[u16; 8]; PARTS];
 
 /// Sums of tiles, kept for the next row, picture and lane: a thread's.
 pub struct TileSums {
     /// What the sums in a place are of: shades, parts, epoch.
-    keys: Box<[u64; PATTERNS * SHADES]>,
-    sums: Box<[Sums]>,
+    keys: Box<[u64; PLACES]>,
+    /// Memory that is touched where a tile needs it.
+    sums: Box<[Sums; PLACES]>,
     /// Whose patterns they are; `None` for patterns in memory, which may change.
     rom: Option<Arc<Cartridge>>,
     /// Sums of another epoch are of other patterns.
     epoch: u64,
+    /// Patterns without a pixel.
+    empty: Box<[bool; PATTERNS]>,
 }
 
 impl Default for TileSums {
     fn default() -> Self {
         // No key is 0: nothing is found at first.
         Self {
-            keys: Box::new([0; PATTERNS * SHADES]),
-            sums: vec![[[0; 8]; PARTS]; PATTERNS * SHADES].into(),
+            keys: vec![0; PLACES].try_into().expect("there are that many"),
+            sums: vec![[[0; 8]; PARTS]; PLACES].try_into().expect("there are that many"),
             rom: None,
             epoch: 0,
+            empty: Box::new([false; PATTERNS]),
         }
     }
 }
@@ -101,35 +122,107 @@ impl TileSums {
                 self.keys.fill(0);
                 self.epoch = 1;
             }
+            for (pattern, empty) in self.empty.iter_mut().enumerate() {
+                *empty = memories.video.tile(pattern_of(pattern as u16)) == &[0; 16];
+            }
         }
     }
 
-    /// The sums of a tile, which `make` makes for a pattern's address where they are not kept yet.
+    /// A bit for each tile that is seen, from the left: whether it is not empty.
+    pub(super) fn drawn(&self, cells: &[u16; CELLS]) -> u32 {
+        let eights = cells[SEEN.start..][..32].chunks_exact(8).enumerate();
+        let drawn = eights.fold(0, |drawn, (eight, cells)| {
+            // Most often the same empty tile all over.
+            let first = cells[0];
+            let differ = cells.iter().fold(0, |differ, cell| differ | (cell ^ first)) % PATTERNS as u16 != 0;
+            let bits = if differ {
+                let bit = |at: usize| u32::from(!self.empty[usize::from(cells[at]) % PATTERNS]) << at;
+                (0..8).fold(0, |bits, at| bits | bit(at))
+            } else {
+                u32::from(!self.empty[usize::from(first) % PATTERNS]) * 0xFF
+            };
+            drawn | bits << (8 * eight)
+        });
+        drawn & EVERY_TILE
+    }
+
+    /// The sums of a tile's columns.
     #[inline(always)]
-    fn of(&mut self, cell: u16, key: u64, place: usize, make: impl FnOnce(u16) -> Sums) -> &Sums {
-        let at = (usize::from(cell >> 2) * SHADES + place) % (PATTERNS * SHADES);
+    pub(super) fn of(&mut self, cell: u16, about: &About) -> &Sums {
+        let (at, key) = (about.place(cell), about.key(cell));
         if self.keys[at] != key {
             self.keys[at] = key;
-            self.sums[at] = make(cell >> 2 << 4);
+            self.sums[at] = about.sums_of(cell);
         }
         &self.sums[at]
     }
 }
 
+/// Where a tile's pattern is.
+fn pattern_of(cell: u16) -> u16 {
+    cell << 4 & 0x1FF0
+}
+
+/// The number of its palette.
+fn palette_of(cell: u16) -> usize {
+    usize::from(cell >> PATTERN_BITS) % 4
+}
+
+/// What the sums of a run's tiles depend on beside their patterns.
+pub(super) struct About<'a> {
+    tiles: &'a VideoMemory,
+    /// The shades of the four palettes.
+    greys: [[u8; 4]; 4],
+    keys: [u64; 4],
+    /// Bits of a place: a pattern has a place for each palette, and finds other ones with other shades or parts, mostly.
+    moved: u16,
+    top: usize,
+    parts: &'a [Part],
+}
+
+impl About<'_> {
+    /// Where the sums of a tile are kept.
+    #[inline(always)]
+    fn place(&self, cell: u16) -> usize {
+        usize::from(cell ^ self.moved) % PLACES
+    }
+
+    #[inline(always)]
+    fn key(&self, cell: u16) -> u64 {
+        self.keys[palette_of(cell)]
+    }
+
+    /// The sums of a tile's columns over the lines of each part; the first line has row `top` of the tile.
+    #[inline(never)]
+    fn sums_of(&self, cell: u16) -> Sums {
+        let mut out = [[0; 8]; PARTS];
+        let greys = self.greys[palette_of(cell)];
+        let (low, high) = self.tiles.tile(pattern_of(cell)).split_at(8);
+        for (part, sums) in self.parts.iter().zip(&mut out) {
+            for row in self.top + part.first..self.top + part.end {
+                let pixels = SPREAD[usize::from(low[row])] | SPREAD[usize::from(high[row])] << 1;
+                for (sum, pixel) in sums.iter_mut().zip(pixels.to_le_bytes()) {
+                    *sum += u16::from(greys[usize::from(pixel % 4)]);
+                }
+            }
+        }
+        out
+    }
+}
+
 /// Noted lines that can be summed up together.
 pub struct Run<'a> {
-    note: Note,
+    pub(super) note: Note,
     first: usize,
     lines: usize,
-    memories: Memories<'a>,
+    pub(super) memories: Memories<'a>,
 }
 
 impl<'a> Run<'a> {
     /// The run that begins with the first of these lines, of which `first` is the number; `None` if it is drawn.
     pub(super) fn at(lines: &[Line], first: usize, memories: Memories<'a>) -> Option<Self> {
         let Line::Noted(note) = lines[0] else { return None };
-        let lines = lines.windows(2).take(LINES - 1).take_while(|pair| belong_together(pair[0], pair[1])).count() + 1;
-        Some(Self { note, first, lines, memories })
+        Some(Self { note, first, lines: strip::together(note, lines), memories })
     }
 
     pub fn lines(&self) -> usize {
@@ -152,7 +245,7 @@ impl<'a> Run<'a> {
 
     /// Adds the shades of the lines' pixels to the columns of their parts, which are in their order.
     pub fn add(&self, shades: &[u8; 32], parts: &[Part], slots: &mut [Columns; PARTS], kept: &mut TileSums) {
-        let mut cells = [0; CELLS];
+        let cells = self.cells();
         if self.note.mask & mask::BACKGROUND == 0 {
             for part in parts {
                 let sum = (part.end - part.first) as u16 * u16::from(shades[0]);
@@ -162,15 +255,24 @@ impl<'a> Run<'a> {
                 }
             }
         } else {
-            self.set_cells(&mut cells);
             self.add_background(&cells, shades, parts, slots, kept);
         }
-        if let Some(ctrl) = self.note.sprites.filter(|_| self.note.mask & mask::SPRITES != 0) {
-            self.add_sprites(ctrl, &cells, shades, parts, slots);
-        }
+        self.each_sprite(&cells, shades, parts, |slot, x, changes| {
+            let columns = &mut slots[slot % PARTS][BEFORE + x..][..8];
+            columns.iter_mut().zip(changes).for_each(|(column, change)| *column = column.wrapping_add(*change));
+        });
     }
 
-    /// The tiles that are seen: the pattern's number, and the palette in the two lowest bits.
+    /// The tiles that are seen, none where no background is.
+    pub(super) fn cells(&self) -> [u16; CELLS] {
+        let mut cells = [0; CELLS];
+        if self.note.mask & mask::BACKGROUND != 0 {
+            self.set_cells(&mut cells);
+        }
+        cells
+    }
+
+    /// The tiles that are seen: the pattern's number, and the palette above it.
     fn set_cells(&self, cells: &mut [u16; CELLS]) {
         let (mut names, mut palettes) = ([0; 64], [0; 64]);
         let v = self.note.v;
@@ -181,11 +283,11 @@ impl<'a> Run<'a> {
                 four.copy_from_slice(&PALETTES[usize::from(byte >> (v >> 4 & 4) & 15)]);
             }
         }
-        let table = u16::from(self.note.ctrl & ctrl::BACKGROUND_TABLE) << 6;
+        let table = u16::from(self.note.ctrl & ctrl::BACKGROUND_TABLE) << 4;
         let first = usize::from(v & 0x1F) + SEEN.start;
         let (names, palettes) = (&names[first..][..SEEN.len()], &palettes[first..][..SEEN.len()]);
         for ((cell, &name), &palette) in cells[SEEN].iter_mut().zip(names).zip(palettes) {
-            *cell = table | u16::from(name) << 2 | u16::from(palette);
+            *cell = table | u16::from(name) | u16::from(palette) << PATTERN_BITS;
         }
     }
 
@@ -197,15 +299,7 @@ impl<'a> Run<'a> {
         slots: &mut [Columns; PARTS],
         kept: &mut TileSums,
     ) {
-        let top = usize::from(self.note.v >> 12);
-        // The bit above the first row tells other numbers of parts apart.
-        let parts_in_bits = parts.iter().fold(8 | top as u64, |bits, part| bits << 4 | part.end as u64);
-        let about = kept.epoch << (EPOCH_SHIFT - 32) | parts_in_bits;
-        let greys: [[u8; 4]; 4] = std::array::from_fn(|palette| std::array::from_fn(|at| shades[4 * palette + at]));
-        let keys = greys.map(|greys| about << 32 | u64::from(u32::from_le_bytes(greys)));
-        // Patterns with other shades find other places, mostly.
-        let places = greys.map(|greys| u32::from_le_bytes(greys).wrapping_mul(0x9E37_79B1) as usize >> 30);
-        let tiles = self.memories.video;
+        let about = self.about(shades, parts, kept);
         let left = BEFORE + 8 * SEEN.start - usize::from(self.note.fine_x);
         if let [first, second, third] = parts
             && first.fresh
@@ -215,10 +309,7 @@ impl<'a> Run<'a> {
             let mut row_of = |part: &Part| rows[part.slot % PARTS].take().expect("each part has a row of its own");
             let rows = row_of(first).zip(row_of(second)).zip(row_of(third));
             for (((first, second), third), &cell) in rows.zip(&cells[SEEN]) {
-                let palette = usize::from(cell & 3);
-                let sums = kept.of(cell, keys[palette], places[palette], |pattern| {
-                    sums_of(tiles.tile(pattern), greys[palette], top, parts)
-                });
+                let sums = kept.of(cell, &about);
                 first.copy_from_slice(&sums[0]);
                 second.copy_from_slice(&sums[1]);
                 third.copy_from_slice(&sums[2]);
@@ -227,10 +318,7 @@ impl<'a> Run<'a> {
         }
         for (left, &cell) in (left..).step_by(8).zip(&cells[SEEN]) {
             // Each tile is done with before the next one is looked up, which may take its place.
-            let palette = usize::from(cell & 3);
-            let sums = kept.of(cell, keys[palette], places[palette], |pattern| {
-                sums_of(tiles.tile(pattern), greys[palette], top, parts)
-            });
+            let sums = kept.of(cell, &about);
             for (part, sums) in parts.iter().zip(sums) {
                 let columns = &mut slots[part.slot % PARTS][left..][..8];
                 if part.fresh {
@@ -242,16 +330,35 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// What the sums of this run's tiles depend on.
+    pub(super) fn about<'b>(&'b self, shades: &[u8; 32], parts: &'b [Part], kept: &TileSums) -> About<'b> {
+        let top = usize::from(self.note.v >> 12);
+        // The bit above the first row tells other numbers of parts apart.
+        let parts_in_bits = parts.iter().fold(8 | top as u64, |bits, part| bits << 4 | part.end as u64);
+        let about = kept.epoch << (EPOCH_SHIFT - 32) | parts_in_bits;
+        let greys: [[u8; 4]; 4] = from_fn(|palette| from_fn(|at| shades[4 * palette + at]));
+        let words = greys.map(|greys| u64::from(u32::from_le_bytes(greys)));
+        let mixed = words.iter().fold(about, |mixed, word| (mixed ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        About {
+            tiles: self.memories.video,
+            greys,
+            keys: words.map(|word| about << 32 | word),
+            moved: (mixed >> (64 - PLACE_BITS) << PATTERN_BITS) as u16,
+            top,
+            parts,
+        }
+    }
+
     /// Puts each line's first eight sprites in the place of the background, the frontmost first: an opaque pixel of it keeps others
-    /// away even where the background hides it.
-    fn add_sprites(
+    /// away even where the background hides it. `change` gets a slot, a column and what eight sums from there on change by.
+    pub(super) fn each_sprite(
         &self,
-        ctrl: u8,
         cells: &[u16; CELLS],
         shades: &[u8; 32],
         parts: &[Part],
-        slots: &mut [Columns; PARTS],
+        mut change: impl FnMut(usize, usize, &[u16; 8]),
     ) {
+        let Some(ctrl) = self.note.sprites.filter(|_| self.note.mask & mask::SPRITES != 0) else { return };
         let (first, height) = (self.first as u32, sprite_height(ctrl));
         let end = first + self.lines as u32;
         let oam = self.memories.oam;
@@ -263,9 +370,9 @@ impl<'a> Run<'a> {
         if near == 0 {
             return;
         }
-        let mut slot_of = [0; LINES];
-        for part in parts {
-            slot_of[part.first..part.end].fill(part.slot);
+        let mut part_of = [0; LINES];
+        for (number, part) in parts.iter().enumerate() {
+            part_of[part.first..part.end].fill(number);
         }
         // The lines' pixels that are taken, from the left, eight a byte.
         let mut taken = [[0_u8; FRAME_WIDTH / 8 + 1]; LINES];
@@ -275,8 +382,9 @@ impl<'a> Run<'a> {
             let sprite = &oam[4 * near.trailing_zeros() as usize..][..4];
             near &= near - 1;
             let [y, tile, attributes, x] = [sprite[0], sprite[1], sprite[2], sprite[3]];
-            let behind = self.under(cells, usize::from(x));
+            let tiles = sprite_tiles(self.memories.video, tile, ctrl);
             let palette = EACH * u64::from(0x10 | (attributes & 3) << 2);
+            let (mut changes, mut changed, mut behind) = ([[0; 8]; PARTS], [false; PARTS], None);
             // A sprite's first line is the one below its Y.
             let top = u32::from(y) + 1;
             for line in top.max(first)..(top + height).min(end) {
@@ -285,20 +393,33 @@ impl<'a> Run<'a> {
                     continue;
                 }
                 found[at] += 1;
-                let row = sprite_row(self.memories.video, [y, tile, attributes, x], line, ctrl);
-                let put = (row.low | row.high) & !take(&mut taken[at], x, row.low | row.high);
+                let down = if attributes & FLIP_Y == 0 { line - top } else { height - 1 - (line - top) } as usize;
+                let mut row = [0, 8].map(|plane| tiles[down / 8 % 2][plane + down % 8]);
+                if row == [0; 2] {
+                    continue;
+                }
+                if attributes & FLIP_X != 0 {
+                    row = row.map(|plane| MIRRORED[usize::from(plane)]);
+                }
+                let [over_low, over_high] = row;
+                let put = (over_low | over_high) & !take(&mut taken[at], x, over_low | over_high);
+                let behind = behind.get_or_insert_with(|| self.under(cells, usize::from(x)));
                 let [low, high] = behind.row(below + at);
                 let shown = if attributes & BEHIND == 0 { put } else { put & !(low | high) };
                 if shown != 0 {
-                    let over = SPREAD[usize::from(row.low)] | SPREAD[usize::from(row.high)] << 1 | palette;
+                    let over = SPREAD[usize::from(over_low)] | SPREAD[usize::from(over_high)] << 1 | palette;
                     let under = SPREAD[usize::from(low)] | SPREAD[usize::from(high)] << 1 | behind.palettes;
-                    let columns = slots[slot_of[at] % PARTS][BEFORE + usize::from(x)..].first_chunk_mut();
-                    let (columns, shown) = (columns.expect("there is room behind"), SPREAD[usize::from(shown)]);
+                    let (part, shown) = (part_of[at] % PARTS, SPREAD[usize::from(shown)]);
+                    let columns = &mut changes[part];
+                    changed[part] = true;
                     match self.memories.avx2 {
                         Some(avx2) => simd::replace(avx2, columns, shades, under, over, shown),
                         None => replace(columns, shades, under, over, shown),
                     }
                 }
+            }
+            for ((part, changes), _) in parts.iter().zip(&changes).zip(changed).filter(|(_, changed)| *changed) {
+                change(part.slot, usize::from(x), changes);
             }
         }
     }
@@ -308,16 +429,26 @@ impl<'a> Run<'a> {
         let across = x + usize::from(self.note.fine_x);
         let under = [cells[across / 8], cells[across / 8 + 1]];
         let shift = across as u32 % 8;
-        let [left, right] = under.map(|cell| EACH * u64::from((cell & 3) << 2));
+        let [left, right] = under.map(|cell| EACH * (palette_of(cell) << 2) as u64);
         // The right tile begins behind 8 - `shift` pixels.
         let of_left = u64::MAX >> (8 * shift);
         let shown = self.note.mask & mask::BACKGROUND != 0;
         Under {
-            patterns: under.map(|cell| if shown { self.memories.video.tile(cell >> 2 << 4) } else { &[0; 16] }),
+            patterns: under.map(|cell| if shown { self.memories.video.tile(pattern_of(cell)) } else { &[0; 16] }),
             shift,
             palettes: left & of_left | right & !of_left,
         }
     }
+}
+
+/// Both tiles of a sprite under this $2000, of which one is the only one of a low sprite.
+fn sprite_tiles(memory: &VideoMemory, tile: u8, ctrl: u8) -> [&[u8; 16]; 2] {
+    let first = if ctrl & ctrl::TALL_SPRITES == 0 {
+        u16::from(ctrl & ctrl::SPRITE_TABLE) << 9 | u16::from(tile) << 4
+    } else {
+        u16::from(tile & 1) << 12 | u16::from(tile & 0xFE) << 4
+    };
+    [first, first | 16].map(|address| memory.tile(address))
 }
 
 /// What is behind a sprite: two tiles.
@@ -353,20 +484,4 @@ pub(super) fn replace(columns: &mut [u16; 8], shades: &[u8; 32], under: u64, ove
         let [old, new] = [under, over].map(|pixel| u16::from(shades[usize::from(pixel % 32)]));
         *column = column.wrapping_add(new.wrapping_sub(old) * u16::from(shown));
     }
-}
-
-/// The sums of a tile's columns over the lines of each part; the first line has row `top` of the tile.
-#[inline(never)]
-fn sums_of(pattern: &[u8; 16], greys: [u8; 4], top: usize, parts: &[Part]) -> Sums {
-    let mut out = [[0; 8]; PARTS];
-    let (low, high) = pattern.split_at(8);
-    for (part, sums) in parts.iter().zip(&mut out) {
-        for row in top + part.first..top + part.end {
-            let pixels = SPREAD[usize::from(low[row])] | SPREAD[usize::from(high[row])] << 1;
-            for (sum, pixel) in sums.iter_mut().zip(pixels.to_le_bytes()) {
-                *sum += u16::from(greys[usize::from(pixel % 4)]);
-            }
-        }
-    }
-    out
 }

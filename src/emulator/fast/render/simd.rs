@@ -3,6 +3,8 @@
 //! The only `unsafe` of this room: the call of a function that needs AVX2, which an `Avx2` proves to be there, and loads and
 //! stores, each within an array whose length is known.
 
+use super::columns::{About, TileSums};
+use super::joined::{Joined, Tiles};
 use super::strip::{LINES, ROW, TILES, Tile};
 use std::ops::Range;
 
@@ -54,15 +56,46 @@ pub(super) fn replace(_proof: Avx2, columns: &mut [u16; 8], shades: &[u8; 32], u
     super::columns::replace(columns, shades, under, over, shown);
 }
 
+/// `joined::join_to`.
+pub(super) fn join_to(_proof: Avx2, word: &mut [u8; 8], phase: usize, columns: &[u16; 8]) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: an `Avx2` proves that the processor has it.
+    unsafe {
+        avx2::join_to(word, phase, columns);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    super::joined::join_to(word, phase, columns);
+}
+
+/// `joined::put_tiles`, of three or four parts.
+pub(super) fn put_tiles<const N: usize>(
+    _proof: Avx2,
+    tiles: &Tiles,
+    kept: &mut TileSums,
+    about: &About,
+    rows: &mut [&mut Joined; N],
+) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: an `Avx2` proves that the processor has it.
+    unsafe {
+        avx2::put_tiles(tiles, kept, about, rows);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    super::joined::put_tiles(tiles, kept, about, rows);
+}
+
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::{LINES, ROW, Range, TILES, Tile};
+    use super::super::joined::{PICKS, Place};
+    use super::{About, Joined, LINES, ROW, Range, TILES, Tile, TileSums, Tiles};
     use std::arch::x86_64::{
         __m256i, _mm_add_epi16, _mm_and_si128, _mm_castsi128_pd, _mm_cvtepi8_epi16, _mm_cvtepu8_epi16,
-        _mm_cvtsi64_si128, _mm_loadu_si128, _mm_shuffle_epi8, _mm_storeh_pd, _mm_storel_epi64, _mm_storeu_si128,
-        _mm_sub_epi16, _mm256_and_si256, _mm256_broadcastsi128_si256, _mm256_castsi256_ps, _mm256_castsi256_si128,
-        _mm256_cmpeq_epi8, _mm256_cmpgt_epi32, _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_movemask_ps,
-        _mm256_or_si256, _mm256_set1_epi8, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_shuffle_epi8,
+        _mm_cvtsi32_si128, _mm_cvtsi64_si128, _mm_extract_epi32, _mm_loadl_epi64, _mm_loadu_si128, _mm_shuffle_epi8,
+        _mm_storeh_pd, _mm_storel_epi64, _mm_storeu_si128, _mm_sub_epi16, _mm256_add_epi16, _mm256_and_si256,
+        _mm256_broadcastsi128_si256, _mm256_castsi256_ps, _mm256_castsi256_si128, _mm256_cmpeq_epi8,
+        _mm256_cmpgt_epi32, _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_movemask_ps, _mm256_mullo_epi16,
+        _mm256_or_si256, _mm256_set_epi64x, _mm256_set1_epi8, _mm256_set1_epi32, _mm256_set1_epi64x,
+        _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_srl_epi64, _mm256_unpacklo_epi64,
     };
 
     /// Each of four bytes from `first` on eight times: a row's plane for each of its pixels.
@@ -124,6 +157,75 @@ mod avx2 {
     /// # Safety
     /// The processor must have AVX2.
     #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn join_to(word: &mut [u8; 8], phase: usize, columns: &[u16; 8]) {
+        // SAFETY: eight sums are 16 bytes, and picks are longer; a word has eight.
+        unsafe {
+            let columns = _mm_loadu_si128(columns.as_ptr().cast());
+            let [first, second, third] = PICKS[phase % PICKS.len()]
+                .each_ref()
+                .map(|picks| _mm_shuffle_epi8(columns, _mm_loadu_si128(picks.as_ptr().cast())));
+            let place = word.as_mut_ptr().cast();
+            let sum = _mm_add_epi16(_mm_add_epi16(first, second), _mm_add_epi16(third, _mm_loadl_epi64(place)));
+            _mm_storel_epi64(place, sum);
+        }
+    }
+
+    /// # Safety
+    /// The processor must have AVX2.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn put_tiles<const N: usize>(
+        tiles: &Tiles,
+        kept: &mut TileSums,
+        about: &About,
+        rows: &mut [&mut Joined; N],
+    ) {
+        const { assert!(N == 3 || N == 4, "the parts of a run") };
+        // A register has the words of the parts 0, 2, 1 and 3.
+        let [a, c, b, d] = tiles.backdrop.map(|column| (0x0001_0001_0001_0001 * u64::from(column)) as i64);
+        let column = _mm256_set_epi64x(d, c, b, a);
+        let backdrop = |place: &Place| _mm256_mullo_epi16(column, _mm256_set1_epi64x(place.widths() as i64));
+        let halves = |words| [_mm256_castsi256_si128(words), _mm256_extracti128_si256::<1>(words)];
+        let done = |words, place: &Place| _mm256_srl_epi64(words, _mm_cvtsi32_si128(i32::from(place.done)));
+        for stretch in tiles.stretches() {
+            let mut carried = stretch.before.map_or(_mm256_setzero_si256(), |place| done(backdrop(place), place));
+            for (place, &cell) in stretch.tiles {
+                let sums = kept.of(cell, about);
+                // SAFETY: a tile has four times 16 bytes of sums, picks have 32 each, and words eight.
+                unsafe {
+                    let picks: *const __m256i = PICKS[usize::from(place.phase) % PICKS.len()].as_ptr().cast();
+                    let sums: *const __m256i = sums.as_ptr().cast();
+                    let join = |parts: *const __m256i| {
+                        let pick = |number| {
+                            _mm256_shuffle_epi8(_mm256_loadu_si256(parts), _mm256_loadu_si256(picks.add(number)))
+                        };
+                        _mm256_add_epi16(_mm256_add_epi16(pick(0), pick(1)), pick(2))
+                    };
+                    let words = _mm256_add_epi16(_mm256_unpacklo_epi64(join(sums), join(sums.add(1))), carried);
+                    let [low, high] = halves(words);
+                    _mm_storel_epi64(rows[0].word_at(place.at).as_mut_ptr().cast(), low);
+                    _mm_storel_epi64(rows[1].word_at(place.at).as_mut_ptr().cast(), high);
+                    _mm_storeh_pd(rows[2].word_at(place.at).as_mut_ptr().cast(), _mm_castsi128_pd(low));
+                    if N == 4 {
+                        _mm_storeh_pd(rows[N - 1].word_at(place.at).as_mut_ptr().cast(), _mm_castsi128_pd(high));
+                    }
+                    carried = done(words, place);
+                }
+            }
+            if let Some(behind) = stretch.behind {
+                let [low, high] = halves(_mm256_add_epi16(carried, backdrop(behind)));
+                rows[0].put_two(behind.at, _mm_extract_epi32::<0>(low) as u32);
+                rows[1].put_two(behind.at, _mm_extract_epi32::<0>(high) as u32);
+                rows[2].put_two(behind.at, _mm_extract_epi32::<2>(low) as u32);
+                if N == 4 {
+                    rows[N - 1].put_two(behind.at, _mm_extract_epi32::<2>(high) as u32);
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// The processor must have AVX2.
+    #[target_feature(enable = "avx2")]
     pub(super) unsafe fn draw_tiles(tiles: &[Tile; TILES], pixels: &mut [[u8; ROW]; LINES]) {
         // SAFETY: patterns have 16 bytes, rows of ROWS have 32; each store writes 8 bytes from 8 * 32 at most on, and
         // rows of pixels are longer.
@@ -156,9 +258,10 @@ mod avx2 {
 #[cfg(test)]
 mod tests {
     use super::super::columns::replace;
+    use super::super::joined::{PERIOD, join_to};
     use super::super::strip::{draw_tiles, sprites_between};
     use super::{
-        Avx2, LINES, ROW, TILES, Tile, draw_tiles as wide_tiles, replace as wide_replace,
+        Avx2, LINES, ROW, TILES, Tile, draw_tiles as wide_tiles, join_to as wide_join, replace as wide_replace,
         sprites_between as wide_sprites,
     };
     use proptest::prelude::*;
@@ -169,6 +272,16 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn wide_joins_equal_portable_ones(word: [u8; 8], phase in 0..PERIOD, columns: [u16; 8]) {
+            let (mut portable, mut wide) = (word, word);
+            join_to(&mut portable, phase, &columns);
+            if let Some(avx2) = Avx2::found(true) {
+                wide_join(avx2, &mut wide, phase, &columns);
+                prop_assert_eq!(portable, wide);
+            }
+        }
+
         #[test]
         fn wide_replacements_equal_portable_ones(
             columns: [u16; 8],

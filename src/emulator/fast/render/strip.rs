@@ -117,7 +117,7 @@ impl Strip {
                 return;
             }
         };
-        self.lines = lines.windows(2).take(LINES - 1).take_while(|pair| belong_together(pair[0], pair[1])).count() + 1;
+        self.lines = together(note, lines);
         self.coloured = false;
         self.emphasis = note.mask >> 5;
         self.set_colours(memories.palette.colours(if note.mask & mask::GREY == 0 { 0x3F } else { 0x30 }));
@@ -236,11 +236,17 @@ pub(super) fn sprites_between(oam: &[u8; 256], height: u32, lines: Range<u32>) -
     })
 }
 
-/// Whether the line after `line` is `next` within the same row of tiles.
-pub(super) fn belong_together(line: Line, next: Line) -> bool {
-    let (Line::Noted(line), Line::Noted(next)) = (line, next) else { return false };
-    if line.mask & mask::RENDERING == 0 {
-        return line == next;
-    }
-    line.v < 0x7000 && Note { v: line.v + 0x1000, ..line } == next
+/// How many of these lines, of which the first one has this note, are of one row of tiles.
+pub(super) fn together(first: Note, lines: &[Line]) -> usize {
+    // Line by line one row further down, until the tiles' last one.
+    let (step, most) = match first.mask & mask::RENDERING {
+        0 => (0, LINES),
+        _ => (0x1000, LINES - usize::from(first.v >> 12) % LINES),
+    };
+    let mut word = first.word();
+    let rest = lines[1..].iter().take(most - 1).take_while(|line| {
+        word += step;
+        matches!(line, Line::Noted(note) if note.word() == word)
+    });
+    1 + rest.count()
 }

@@ -80,7 +80,7 @@ impl Emitter<'_, '_> {
     }
 
     /// A register and the flags of its new value.
-    pub(super) fn set_register(&mut self, register: Register, value: Value) {
+    fn set_register(&mut self, register: Register, value: Value) {
         self.put(register, value);
         self.set_nz(value);
     }

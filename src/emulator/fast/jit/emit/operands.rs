@@ -8,9 +8,7 @@ use cranelift_codegen::ir::types::{I8, I32, I64};
 use cranelift_codegen::ir::{InstBuilder, MemFlags, Value};
 
 use super::super::decode::{Area, Instruction, area, indexed_area};
-use super::super::stores::Row;
-use super::{A, DataBus, Emitter, Register, S, TIME, X, Y, calls, layout};
-use crate::emulator::fast::ppu::Source;
+use super::{DataBus, Emitter, Register, S, TIME, X, Y, calls, layout};
 use crate::emulator::nes::opcodes::Mode;
 
 /// Cycles of the fetches of an absolute operand.
@@ -357,25 +355,6 @@ impl Emitter<'_, '_> {
         let wide = self.builder.ins().uextend(I32, value);
         self.builder.ins().call_indirect(signature, call, &[self.bus, cycle, wide]);
         self.data_bus = DataBus::Value(value);
-    }
-
-    /// Calls for a row of stores; gives how many instructions that were, and their cycles.
-    pub(super) fn store_row(&mut self, row: Row) -> (usize, i64) {
-        let Row { length, cycles, stores } = row;
-        let from = stores.last().expect("a row has stores").from;
-        let began = self.now();
-        let stores = self.rows.keep(stores);
-        let [call, at, count] = [calls::store_row as *const () as i64, stores.as_ptr() as i64, stores.len() as i64]
-            .map(|value| self.builder.ins().iconst(I64, value));
-        let signature = self.row_call;
-        self.builder.ins().call_indirect(signature, call, &[self.bus, began, at, count]);
-        let value = match from {
-            Source::Value(value) => self.byte(value),
-            Source::Ram(address) => self.read_fixed(address),
-        };
-        self.set_register(A, value);
-        self.data_bus = DataBus::Value(value);
-        (length, i64::from(cycles))
     }
 
     /// The function to call, and the index as 32 bits.

@@ -12,7 +12,6 @@ const ALL: Passes = Passes {
     polls: true,
     registers: true,
     returns: true,
-    stores: true,
     layout_seed: 0,
 };
 

@@ -13,7 +13,7 @@
 
 use super::canvas::{Line, Note};
 use super::strip::{self, LINES};
-use super::{Memories, simd};
+use super::{Avx2, Memories, simd};
 use crate::emulator::cart::Cartridge;
 use crate::emulator::engine::FRAME_WIDTH;
 use crate::emulator::fast::ppu::{
@@ -44,6 +44,7 @@ const PATTERN_BITS: u32 = 9;
 const PLACES: usize = 1 << (PATTERN_BITS + PLACE_BITS);
 const PLACE_BITS: u32 = 5;
 const PATTERNS: usize = 1 << PATTERN_BITS;
+pub(super) const PATTERN: u16 = PATTERNS as u16 - 1;
 /// A row's bits from right to left.
 const MIRRORED: [u8; 256] = {
     let mut out = [0; 256];
@@ -128,22 +129,17 @@ impl TileSums {
         }
     }
 
-    /// A bit for each tile that is seen, from the left: whether it is not empty.
-    pub(super) fn drawn(&self, cells: &[u16; CELLS]) -> u32 {
-        let eights = cells[SEEN.start..][..32].chunks_exact(8).enumerate();
-        let drawn = eights.fold(0, |drawn, (eight, cells)| {
-            // Most often the same empty tile all over.
-            let first = cells[0];
-            let differ = cells.iter().fold(0, |differ, cell| differ | (cell ^ first)) % PATTERNS as u16 != 0;
-            let bits = if differ {
-                let bit = |at: usize| u32::from(!self.empty[usize::from(cells[at]) % PATTERNS]) << at;
-                (0..8).fold(0, |bits, at| bits | bit(at))
-            } else {
-                u32::from(!self.empty[usize::from(first) % PATTERNS]) * 0xFF
-            };
-            drawn | bits << (8 * eight)
-        });
-        drawn & EVERY_TILE
+    /// A bit for each tile that is seen, from the left: clear for those of one pattern that is empty, if there is one in this row.
+    pub(super) fn drawn(&self, cells: &[u16; CELLS], avx2: Option<Avx2>) -> u32 {
+        let looked_at = [SEEN.start, SEEN.end / 2, SEEN.end - 1].map(|at| cells[at] & PATTERN);
+        let Some(empty) = looked_at.into_iter().find(|&pattern| self.empty[usize::from(pattern)]) else {
+            return EVERY_TILE;
+        };
+        let others = match avx2 {
+            Some(avx2) => simd::others(avx2, cells, empty),
+            None => others(cells, empty),
+        };
+        others & EVERY_TILE
     }
 
     /// The sums of a tile's columns.
@@ -156,6 +152,12 @@ impl TileSums {
         }
         &self.sums[at]
     }
+}
+
+/// A bit for each of 32 cells from the first one that is seen on: whether its pattern is another one.
+pub(super) fn others(cells: &[u16; CELLS], pattern: u16) -> u32 {
+    let cells = cells[SEEN.start..][..32].iter().enumerate();
+    cells.fold(0, |bits, (at, cell)| bits | u32::from(cell & PATTERN != pattern) << at)
 }
 
 /// Where a tile's pattern is.
@@ -257,9 +259,12 @@ impl<'a> Run<'a> {
         } else {
             self.add_background(&cells, shades, parts, slots, kept);
         }
-        self.each_sprite(&cells, shades, parts, |slot, x, changes| {
-            let columns = &mut slots[slot % PARTS][BEFORE + x..][..8];
-            columns.iter_mut().zip(changes).for_each(|(column, change)| *column = column.wrapping_add(*change));
+        self.each_sprite_row(&cells, parts, |slot, x, row| {
+            let columns = slots[slot % PARTS][BEFORE + x..].first_chunk_mut().expect("there is room behind");
+            match self.memories.avx2 {
+                Some(avx2) => simd::replace(avx2, columns, shades, row),
+                None => replace(columns, shades, row),
+            }
         });
     }
 
@@ -285,8 +290,9 @@ impl<'a> Run<'a> {
         }
         let table = u16::from(self.note.ctrl & ctrl::BACKGROUND_TABLE) << 4;
         let first = usize::from(v & 0x1F) + SEEN.start;
-        let (names, palettes) = (&names[first..][..SEEN.len()], &palettes[first..][..SEEN.len()]);
-        for ((cell, &name), &palette) in cells[SEEN].iter_mut().zip(names).zip(palettes) {
+        // One more than is seen: in whole registers.
+        let (names, palettes) = (&names[first..][..32], &palettes[first..][..32]);
+        for ((cell, &name), &palette) in cells[SEEN.start..][..32].iter_mut().zip(names).zip(palettes) {
             *cell = table | u16::from(name) | u16::from(palette) << PATTERN_BITS;
         }
     }
@@ -350,13 +356,13 @@ impl<'a> Run<'a> {
     }
 
     /// Puts each line's first eight sprites in the place of the background, the frontmost first: an opaque pixel of it keeps others
-    /// away even where the background hides it. `change` gets a slot, a column and what eight sums from there on change by.
-    pub(super) fn each_sprite(
+    /// away even where the background hides it. `cover` gets a slot, a column and the pixels from there on.
+    #[inline(always)]
+    pub(super) fn each_sprite_row(
         &self,
         cells: &[u16; CELLS],
-        shades: &[u8; 32],
         parts: &[Part],
-        mut change: impl FnMut(usize, usize, &[u16; 8]),
+        mut cover: impl FnMut(usize, usize, Covered),
     ) {
         let Some(ctrl) = self.note.sprites.filter(|_| self.note.mask & mask::SPRITES != 0) else { return };
         let (first, height) = (self.first as u32, sprite_height(ctrl));
@@ -370,9 +376,9 @@ impl<'a> Run<'a> {
         if near == 0 {
             return;
         }
-        let mut part_of = [0; LINES];
-        for (number, part) in parts.iter().enumerate() {
-            part_of[part.first..part.end].fill(number);
+        let mut slot_of = [0; LINES];
+        for part in parts {
+            slot_of[part.first..part.end].fill(part.slot);
         }
         // The lines' pixels that are taken, from the left, eight a byte.
         let mut taken = [[0_u8; FRAME_WIDTH / 8 + 1]; LINES];
@@ -384,7 +390,7 @@ impl<'a> Run<'a> {
             let [y, tile, attributes, x] = [sprite[0], sprite[1], sprite[2], sprite[3]];
             let tiles = sprite_tiles(self.memories.video, tile, ctrl);
             let palette = EACH * u64::from(0x10 | (attributes & 3) << 2);
-            let (mut changes, mut changed, mut behind) = ([[0; 8]; PARTS], [false; PARTS], None);
+            let mut behind = None;
             // A sprite's first line is the one below its Y.
             let top = u32::from(y) + 1;
             for line in top.max(first)..(top + height).min(end) {
@@ -407,19 +413,13 @@ impl<'a> Run<'a> {
                 let [low, high] = behind.row(below + at);
                 let shown = if attributes & BEHIND == 0 { put } else { put & !(low | high) };
                 if shown != 0 {
-                    let over = SPREAD[usize::from(over_low)] | SPREAD[usize::from(over_high)] << 1 | palette;
-                    let under = SPREAD[usize::from(low)] | SPREAD[usize::from(high)] << 1 | behind.palettes;
-                    let (part, shown) = (part_of[at] % PARTS, SPREAD[usize::from(shown)]);
-                    let columns = &mut changes[part];
-                    changed[part] = true;
-                    match self.memories.avx2 {
-                        Some(avx2) => simd::replace(avx2, columns, shades, under, over, shown),
-                        None => replace(columns, shades, under, over, shown),
-                    }
+                    let row = Covered {
+                        under: SPREAD[usize::from(low)] | SPREAD[usize::from(high)] << 1 | behind.palettes,
+                        over: SPREAD[usize::from(over_low)] | SPREAD[usize::from(over_high)] << 1 | palette,
+                        shown: SPREAD[usize::from(shown)],
+                    };
+                    cover(slot_of[at], usize::from(x), row);
                 }
-            }
-            for ((part, changes), _) in parts.iter().zip(&changes).zip(changed).filter(|(_, changed)| *changed) {
-                change(part.slot, usize::from(x), changes);
             }
         }
     }
@@ -476,10 +476,17 @@ fn take(taken: &mut [u8; FRAME_WIDTH / 8 + 1], x: u8, wanted: u8) -> u8 {
     (before << shift >> 8) as u8
 }
 
-/// Puts the shades of the pixels of `over`, which are 16 to 31, in the place of those of `under`, which are 0 to 15, where `shown` has
-/// a 1.
-pub(super) fn replace(columns: &mut [u16; 8], shades: &[u8; 32], under: u64, over: u64, shown: u64) {
-    let pixels = under.to_le_bytes().into_iter().zip(over.to_le_bytes()).zip(shown.to_le_bytes());
+/// Pixels of a background, 0 to 15, and those of a sprite over them, 16 to 31, which are seen where `shown` has a 1; a byte each.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Covered {
+    pub under: u64,
+    pub over: u64,
+    pub shown: u64,
+}
+
+/// Puts the shades of a sprite's pixels in the place of those under them.
+pub(super) fn replace(columns: &mut [u16; 8], shades: &[u8; 32], row: Covered) {
+    let pixels = row.under.to_le_bytes().into_iter().zip(row.over.to_le_bytes()).zip(row.shown.to_le_bytes());
     for (column, ((under, over), shown)) in columns.iter_mut().zip(pixels) {
         let [old, new] = [under, over].map(|pixel| u16::from(shades[usize::from(pixel % 32)]));
         *column = column.wrapping_add(new.wrapping_sub(old) * u16::from(shown));

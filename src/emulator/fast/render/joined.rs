@@ -8,8 +8,8 @@
 //! Neighbouring tiles have an output in common at most: what the left one has for it is carried over in the word, so that nothing
 //! that was stored is read again. Outputs before the first one and behind the last one may hold anything.
 
-use super::columns::{About, CELLS, EVERY_TILE, PARTS, Part, Run, SEEN, TileSums};
-use super::simd::{self, Avx2};
+use super::columns::{About, CELLS, Covered, EVERY_TILE, PARTS, Part, Run, SEEN, TileSums, replace};
+use super::simd;
 use super::strip::Strip;
 use crate::emulator::fast::ppu::mask;
 use std::array::from_fn;
@@ -86,7 +86,7 @@ pub(super) struct Place {
 impl Place {
     /// The columns of each output of the word.
     #[inline(always)]
-    pub(super) fn widths(&self) -> u64 {
+    pub(super) fn widths(self) -> u64 {
         WIDTHS_AT[usize::from(self.phase) % WIDTHS_AT.len()]
     }
 }
@@ -168,18 +168,6 @@ impl Joined {
         places.zip(&WIDTHS).for_each(|(place, width)| place.copy_from_slice(&(width * column).to_le_bytes()));
     }
 
-    /// Adds changes of eight columns from `x` on.
-    fn change(&mut self, avx2: Option<Avx2>, x: usize, changes: &[u16; 8]) {
-        // Sprites begin in the window's first column at the left, or in the eight before it.
-        let column = PERIOD + x - LEFT;
-        let phase = column % PERIOD;
-        let place = self.word_at(place_of(column) as u8);
-        match avx2 {
-            Some(avx2) => simd::join_to(avx2, place, phase, changes),
-            None => join_to(place, phase, changes),
-        }
-    }
-
     /// Where the word of a place is.
     #[inline(always)]
     pub(super) fn word_at(&mut self, place: u8) -> &mut [u8; 8] {
@@ -255,8 +243,14 @@ impl Run<'_> {
                 slots[part.slot % PARTS].add_or_become(&row, part.fresh);
             }
         }
-        self.each_sprite(&cells, shades, parts, |slot, x, changes| {
-            slots[slot % PARTS].change(self.memories.avx2, x, changes);
+        self.each_sprite_row(&cells, parts, |slot, x, row| {
+            // Sprites begin in the window's first column at the left, or in the eight before it.
+            let column = PERIOD + x - LEFT;
+            let (word, phase) = (slots[slot % PARTS].word_at(place_of(column) as u8), column % PERIOD);
+            match self.memories.avx2 {
+                Some(avx2) => simd::cover(avx2, word, phase, shades, row),
+                None => cover(word, phase, shades, row),
+            }
         });
     }
 
@@ -274,7 +268,7 @@ impl Run<'_> {
         let tiles = Tiles {
             cells,
             places: &PLACES[usize::from(self.note.fine_x % 8)],
-            drawn: kept.drawn(cells),
+            drawn: kept.drawn(cells, self.memories.avx2),
             backdrop: from_fn(|at| {
                 parts.get(at).map_or(0, |part| (part.end - part.first) as u16 * u16::from(shades[0]))
             }),
@@ -293,7 +287,7 @@ impl Run<'_> {
 pub(super) struct Tiles<'a> {
     pub cells: &'a [u16; CELLS],
     pub places: &'a [Place; SEEN.end - SEEN.start],
-    /// A bit for each that is not empty.
+    /// A bit for each that is not known to be empty.
     pub drawn: u32,
     /// What a column is without tiles, by parts.
     pub backdrop: [u16; PARTS],
@@ -327,11 +321,13 @@ impl Tiles<'_> {
     }
 }
 
-/// Adds eight sums or changes to the outputs of a word.
-pub(super) fn join_to(word: &mut [u8; 8], phase: usize, columns: &[u16; 8]) {
-    for (place, more) in word.chunks_exact_mut(2).zip(join(phase, columns)) {
+/// Puts a sprite's shades in the place of those under them, in the outputs of a word.
+pub(super) fn cover(word: &mut [u8; 8], phase: usize, shades: &[u8; 32], row: Covered) {
+    let mut changes = [0; 8];
+    replace(&mut changes, shades, row);
+    for (place, change) in word.chunks_exact_mut(2).zip(join(phase, &changes)) {
         let sum = u16::from_le_bytes([place[0], place[1]]);
-        place.copy_from_slice(&sum.wrapping_add(more).to_le_bytes());
+        place.copy_from_slice(&sum.wrapping_add(change).to_le_bytes());
     }
 }
 

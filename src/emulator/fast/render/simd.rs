@@ -3,7 +3,7 @@
 //! The only `unsafe` of this room: the call of a function that needs AVX2, which an `Avx2` proves to be there, and loads and
 //! stores, each within an array whose length is known.
 
-use super::columns::{About, TileSums};
+use super::columns::{About, CELLS, Covered, TileSums};
 use super::joined::{Joined, Tiles};
 use super::strip::{LINES, ROW, TILES, Tile};
 use std::ops::Range;
@@ -46,25 +46,36 @@ pub(super) fn sprites_between(_proof: Avx2, oam: &[u8; 256], height: u32, lines:
 }
 
 /// `columns::replace`.
-pub(super) fn replace(_proof: Avx2, columns: &mut [u16; 8], shades: &[u8; 32], under: u64, over: u64, shown: u64) {
+pub(super) fn replace(_proof: Avx2, columns: &mut [u16; 8], shades: &[u8; 32], row: Covered) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: an `Avx2` proves that the processor has it.
     unsafe {
-        avx2::replace(columns, shades, under, over, shown);
+        avx2::replace(columns, shades, row);
     }
     #[cfg(not(target_arch = "x86_64"))]
-    super::columns::replace(columns, shades, under, over, shown);
+    super::columns::replace(columns, shades, row);
 }
 
-/// `joined::join_to`.
-pub(super) fn join_to(_proof: Avx2, word: &mut [u8; 8], phase: usize, columns: &[u16; 8]) {
+/// `columns::others`.
+pub(super) fn others(_proof: Avx2, cells: &[u16; CELLS], pattern: u16) -> u32 {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: an `Avx2` proves that the processor has it.
     unsafe {
-        avx2::join_to(word, phase, columns);
+        avx2::others(cells, pattern)
     }
     #[cfg(not(target_arch = "x86_64"))]
-    super::joined::join_to(word, phase, columns);
+    super::columns::others(cells, pattern)
+}
+
+/// `joined::cover`.
+pub(super) fn cover(_proof: Avx2, word: &mut [u8; 8], phase: usize, shades: &[u8; 32], row: Covered) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: an `Avx2` proves that the processor has it.
+    unsafe {
+        avx2::cover(word, phase, shades, row);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    super::joined::cover(word, phase, shades, row);
 }
 
 /// `joined::put_tiles`, of three or four parts.
@@ -86,15 +97,17 @@ pub(super) fn put_tiles<const N: usize>(
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
+    use super::super::columns::{PATTERN, SEEN};
     use super::super::joined::{PICKS, Place};
-    use super::{About, Joined, LINES, ROW, Range, TILES, Tile, TileSums, Tiles};
+    use super::{About, CELLS, Covered, Joined, LINES, ROW, Range, TILES, Tile, TileSums, Tiles};
     use std::arch::x86_64::{
-        __m256i, _mm_add_epi16, _mm_and_si128, _mm_castsi128_pd, _mm_cvtepi8_epi16, _mm_cvtepu8_epi16,
+        __m128i, __m256i, _mm_add_epi16, _mm_and_si128, _mm_castsi128_pd, _mm_cvtepi8_epi16, _mm_cvtepu8_epi16,
         _mm_cvtsi32_si128, _mm_cvtsi64_si128, _mm_extract_epi32, _mm_loadl_epi64, _mm_loadu_si128, _mm_shuffle_epi8,
         _mm_storeh_pd, _mm_storel_epi64, _mm_storeu_si128, _mm_sub_epi16, _mm256_add_epi16, _mm256_and_si256,
         _mm256_broadcastsi128_si256, _mm256_castsi256_ps, _mm256_castsi256_si128, _mm256_cmpeq_epi8,
-        _mm256_cmpgt_epi32, _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_movemask_ps, _mm256_mullo_epi16,
-        _mm256_or_si256, _mm256_set_epi64x, _mm256_set1_epi8, _mm256_set1_epi32, _mm256_set1_epi64x,
+        _mm256_cmpeq_epi16, _mm256_cmpgt_epi32, _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_movemask_epi8,
+        _mm256_movemask_ps, _mm256_mullo_epi16, _mm256_or_si256, _mm256_packs_epi16, _mm256_permute4x64_epi64,
+        _mm256_set_epi64x, _mm256_set1_epi8, _mm256_set1_epi16, _mm256_set1_epi32, _mm256_set1_epi64x,
         _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_srl_epi64, _mm256_unpacklo_epi64,
     };
 
@@ -136,37 +149,66 @@ mod avx2 {
         near
     }
 
+    /// By how much a sprite's row changes eight columns.
+    ///
     /// # Safety
     /// The processor must have AVX2.
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn replace(columns: &mut [u16; 8], shades: &[u8; 32], under: u64, over: u64, shown: u64) {
-        // SAFETY: there are 32 shades, and 16 bytes of columns.
+    unsafe fn changes(shades: &[u8; 32], row: Covered) -> __m128i {
+        // SAFETY: there are 32 shades.
         unsafe {
             let shade = |first: usize, pixels: u64| {
                 let table = _mm_loadu_si128(shades[first..][..16].as_ptr().cast());
                 // The tables go by bits 0-3.
                 _mm_cvtepu8_epi16(_mm_shuffle_epi8(table, _mm_cvtsi64_si128(pixels as i64)))
             };
-            let change = _mm_sub_epi16(shade(16, over), shade(0, under));
-            let shown = _mm_cvtepi8_epi16(_mm_cvtsi64_si128((shown * 0xFF) as i64));
-            let place = columns.as_mut_ptr().cast();
-            _mm_storeu_si128(place, _mm_add_epi16(_mm_loadu_si128(place), _mm_and_si128(change, shown)));
+            let change = _mm_sub_epi16(shade(16, row.over), shade(0, row.under));
+            _mm_and_si128(change, _mm_cvtepi8_epi16(_mm_cvtsi64_si128((row.shown * 0xFF) as i64)))
         }
     }
 
     /// # Safety
     /// The processor must have AVX2.
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn join_to(word: &mut [u8; 8], phase: usize, columns: &[u16; 8]) {
-        // SAFETY: eight sums are 16 bytes, and picks are longer; a word has eight.
+    pub(super) unsafe fn replace(columns: &mut [u16; 8], shades: &[u8; 32], row: Covered) {
+        // SAFETY: eight columns have 16 bytes.
         unsafe {
-            let columns = _mm_loadu_si128(columns.as_ptr().cast());
+            let place = columns.as_mut_ptr().cast();
+            _mm_storeu_si128(place, _mm_add_epi16(_mm_loadu_si128(place), changes(shades, row)));
+        }
+    }
+
+    /// # Safety
+    /// The processor must have AVX2.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn cover(word: &mut [u8; 8], phase: usize, shades: &[u8; 32], row: Covered) {
+        // SAFETY: picks are longer than 16 bytes; a word has eight.
+        unsafe {
+            let changes = changes(shades, row);
             let [first, second, third] = PICKS[phase % PICKS.len()]
                 .each_ref()
-                .map(|picks| _mm_shuffle_epi8(columns, _mm_loadu_si128(picks.as_ptr().cast())));
+                .map(|picks| _mm_shuffle_epi8(changes, _mm_loadu_si128(picks.as_ptr().cast())));
             let place = word.as_mut_ptr().cast();
             let sum = _mm_add_epi16(_mm_add_epi16(first, second), _mm_add_epi16(third, _mm_loadl_epi64(place)));
             _mm_storel_epi64(place, sum);
+        }
+    }
+
+    /// # Safety
+    /// The processor must have AVX2.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn others(cells: &[u16; CELLS], pattern: u16) -> u32 {
+        let cells: &[u16; 32] = cells[SEEN.start..].first_chunk().expect("there are more");
+        // SAFETY: 32 cells are 64 bytes.
+        unsafe {
+            let (low, pattern) = (_mm256_set1_epi16(PATTERN as i16), _mm256_set1_epi16(pattern as i16));
+            let [first, second] = [0, 16].map(|at| {
+                let cells = _mm256_loadu_si256(cells.as_ptr().add(at).cast());
+                _mm256_cmpeq_epi16(_mm256_and_si256(cells, low), pattern)
+            });
+            // Packed by halves of registers: the middle quarters have to change places.
+            let same = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packs_epi16(first, second));
+            !_mm256_movemask_epi8(same) as u32
         }
     }
 
@@ -257,12 +299,12 @@ mod avx2 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::columns::replace;
-    use super::super::joined::{PERIOD, join_to};
+    use super::super::columns::{others, replace};
+    use super::super::joined::{PERIOD, cover};
     use super::super::strip::{draw_tiles, sprites_between};
     use super::{
-        Avx2, LINES, ROW, TILES, Tile, draw_tiles as wide_tiles, join_to as wide_join, replace as wide_replace,
-        sprites_between as wide_sprites,
+        Avx2, CELLS, Covered, LINES, ROW, TILES, Tile, cover as wide_cover, draw_tiles as wide_tiles,
+        others as wide_others, replace as wide_replace, sprites_between as wide_sprites,
     };
     use proptest::prelude::*;
 
@@ -273,30 +315,39 @@ mod tests {
 
     proptest! {
         #[test]
-        fn wide_joins_equal_portable_ones(word: [u8; 8], phase in 0..PERIOD, columns: [u16; 8]) {
-            let (mut portable, mut wide) = (word, word);
-            join_to(&mut portable, phase, &columns);
+        fn wide_replacements_equal_portable_ones(
+            columns: [u16; 8],
+            word: [u8; 8],
+            phase in 0..PERIOD,
+            shades: [u8; 32],
+            pixels in prop::collection::vec((0_u8..16, 16_u8..32, 0_u8..2), 8),
+        ) {
+            let number = |byte: fn(&(u8, u8, u8)) -> u8| {
+                u64::from_le_bytes(std::array::from_fn(|at| byte(&pixels[at])))
+            };
+            let row =
+                Covered { under: number(|pixel| pixel.0), over: number(|pixel| pixel.1), shown: number(|pixel| pixel.2) };
+            let (mut portable, mut wide) = ((columns, word), (columns, word));
+            replace(&mut portable.0, &shades, row);
+            cover(&mut portable.1, phase, &shades, row);
             if let Some(avx2) = Avx2::found(true) {
-                wide_join(avx2, &mut wide, phase, &columns);
+                wide_replace(avx2, &mut wide.0, &shades, row);
+                wide_cover(avx2, &mut wide.1, phase, &shades, row);
                 prop_assert_eq!(portable, wide);
             }
         }
 
         #[test]
-        fn wide_replacements_equal_portable_ones(
-            columns: [u16; 8],
-            shades: [u8; 32],
-            pixels in prop::collection::vec((0_u8..16, 16_u8..32, 0_u8..2), 8),
+        fn wide_looks_at_patterns_equal_portable_ones(
+            cells in prop::collection::vec(prop_oneof![0_u16..4, 0x200_u16..0x204, 0_u16..0x800], CELLS),
         ) {
-            let word = |byte: fn(&(u8, u8, u8)) -> u8| {
-                u64::from_le_bytes(std::array::from_fn(|at| byte(&pixels[at])))
-            };
-            let (under, over, shown) = (word(|pixel| pixel.0), word(|pixel| pixel.1), word(|pixel| pixel.2));
-            let (mut portable, mut wide) = (columns, columns);
-            replace(&mut portable, &shades, under, over, shown);
-            if let Some(avx2) = Avx2::found(true) {
-                wide_replace(avx2, &mut wide, &shades, under, over, shown);
-                prop_assert_eq!(portable, wide);
+            let cells: [u16; CELLS] = cells.try_into().expect("so many were made");
+            for pattern in 0..4 {
+                let found = others(&cells, pattern);
+                prop_assert_eq!(found & 1 == 0, cells[1] & 0x1FF == pattern);
+                if let Some(avx2) = Avx2::found(true) {
+                    prop_assert_eq!(wide_others(avx2, &cells, pattern), found);
+                }
             }
         }
 
